@@ -22,7 +22,7 @@ const roundsMax = 1000
 // disruptions is everything that was done, and what it came to.
 type disruptions struct {
 	Rounds []round `json:"rounds"`
-	// What all machines that Karpenter owns cost, and how many there are.
+	// What all instances that Karpenter owns cost, and how many there are.
 	Before    fleet `json:"before"`
 	After     fleet `json:"after"`
 	Evictions int   `json:"evictions"`
@@ -32,8 +32,8 @@ type disruptions struct {
 }
 
 type fleet struct {
-	Machines int     `json:"machines"`
-	Price    float64 `json:"price"`
+	Instances int     `json:"instances"`
+	Price     float64 `json:"price"`
 }
 
 // round is one pass of Karpenter's disruption controller, and what its provisioner then does for pods that the pass left
@@ -63,10 +63,10 @@ type candidate struct {
 // errCannotLaunch is a command whose replacement no cloud can make.
 var errCannotLaunch = errors.New("a replacement cannot be launched")
 
-// disrupt asks which machines go. To converge, it does what Karpenter says (machines go, others come as the cheapest of
+// disrupt asks which instances go. To converge, it does what Karpenter says (instances go, others come as the cheapest of
 // what they may be, pods run where the simulation put them) and asks again until nothing more is found.
 //
-// Between two rounds so much time passes that every machine has been quiet for long enough, and that every budget of
+// Between two rounds so much time passes that every instance has been quiet for long enough, and that every budget of
 // pods allows again what it allowed before.
 func disrupt(s *settings, given *store, provider *fileProvider, converge bool) (disruptions, error) {
 	world := &world{store: given.clone(), provider: provider, clock: s.clock}
@@ -110,7 +110,7 @@ type world struct {
 	*store
 	provider *fileProvider
 	clock    clock.Clock
-	made     int // machines so far, for their names
+	made     int // instances so far, for their names
 }
 
 // carryOut does what commands say, and returns how many pods were evicted and what was then provisioned.
@@ -164,7 +164,7 @@ func (w *world) movingFrom(node string) []*corev1.Pod {
 	return moving
 }
 
-// remove lets machines go and returns how many of their pods are left without a place. The others end with the machine.
+// remove lets instances go and returns how many of their pods are left without a place. The others end with the instance.
 func (w *world) remove(candidates []*disruption.Candidate) (evicted int) {
 	for _, going := range candidates {
 		moving := w.movingFrom(going.Node.Name)
@@ -186,10 +186,10 @@ func (w *world) remove(candidates []*disruption.Candidate) (evicted int) {
 	return evicted
 }
 
-// place does what a simulation said: makes its machines and lets pods run on them and on those that were there.
+// place does what a simulation said: makes its instances and lets pods run on them and on those that were there.
 func (w *world) place(nodes []*scheduling.ExistingNode, claims []*scheduling.NodeClaim) error {
 	for _, node := range nodes {
-		if node.Node != nil { // a pod cannot run before its machine has joined
+		if node.Node != nil { // a pod cannot run before its instance has joined
 			w.bind(node.Pods, node.Node.Name)
 		}
 	}
@@ -207,7 +207,7 @@ func (w *world) bind(pods []*corev1.Pod, node string) {
 	for _, simulated := range pods {
 		pod := &corev1.Pod{}
 		if w.Get(nil, client.ObjectKeyFromObject(simulated), pod) != nil || pod.Spec.NodeName != "" {
-			continue // the simulation also moves pods of machines that were leaving before; they wait for that
+			continue // the simulation also moves pods of instances that were leaving before; they wait for that
 		}
 		pod.Spec.NodeName = node
 		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: w.longAgo()}
@@ -244,11 +244,11 @@ func (w *world) provision(s *settings) (*plan, error) {
 	return &made, w.place(solved.results.ExistingNodes, solved.results.NewNodeClaims)
 }
 
-// fleet counts machines that have a claim, each with the price of its offering.
+// fleet counts instances that have a claim, each with the price of its offering.
 func (w *world) fleet() fleet {
 	f := fleet{}
 	each(w.store, func(claim *karpv1.NodeClaim) {
-		f.Machines++
+		f.Instances++
 		for _, it := range w.provider.typesFor(claim.Labels[karpv1.NodePoolLabelKey]) {
 			if it.Name == claim.Labels[corev1.LabelInstanceTypeStable] {
 				price, _ := it.OfferingPrice(claim.Labels[corev1.LabelTopologyZone], claim.Labels[karpv1.CapacityTypeLabelKey])

@@ -18,7 +18,7 @@ type method struct {
 // commands asks Karpenter's methods in its order, as its disruption controller does, and returns what the first of them
 // that wants anything wants.
 //
-// Nothing is waited for and nothing is written. Pools of fixed size are left alone: their machines are replaced one by
+// Nothing is waited for and nothing is written. Pools of fixed size are left alone: their instances are replaced one by
 // one without looking at pods, so there is nothing to compare.
 func (p *planner) commands() ([]disruption.Command, string, error) {
 	queue := disruption.NewQueue(p.store, silent{}, p.cluster, p.clock, p.provisioner)

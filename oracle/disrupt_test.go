@@ -7,24 +7,24 @@ import (
 	"testing"
 )
 
-// machine is a node of the pool "default" with its claim, and how much cpu each of its pods asks for.
-type machine struct {
+// instance is a node of the pool "default" with its claim, and how much cpu each of its pods asks for.
+type instance struct {
 	name, instanceType, zone string
 	pods                     []string
-	conditions               []string // of the claim, besides those that every machine has
+	conditions               []string // of the claim, besides those that every instance has
 	annotations              map[string]string
 }
 
-func line(pool map[string]any, disrupt string, machines ...machine) string {
-	return lineWith([]any{map[string]any{"key": "karpenter.sh/capacity-type", "operator": "In", "values": []any{"on-demand"}}}, pool, disrupt, machines...)
+func line(pool map[string]any, disrupt string, instances ...instance) string {
+	return lineWith([]any{map[string]any{"key": "karpenter.sh/capacity-type", "operator": "In", "values": []any{"on-demand"}}}, pool, disrupt, instances...)
 }
 
-func lineWith(requirements []any, pool map[string]any, disrupt string, machines ...machine) string {
+func lineWith(requirements []any, pool map[string]any, disrupt string, instances ...instance) string {
 	objects := []any{map[string]any{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "default"},
 		"spec": map[string]any{"disruption": pool, "template": map[string]any{"spec": map[string]any{"nodeClassRef": nodeClassRef, "requirements": requirements}}},
 	}}
-	for _, m := range machines {
+	for _, m := range instances {
 		objects = append(objects, m.objects()...)
 	}
 	raw, err := json.Marshal(map[string]any{
@@ -39,7 +39,7 @@ func lineWith(requirements []any, pool map[string]any, disrupt string, machines 
 
 var nodeClassRef = map[string]any{"group": "example.com", "kind": "AnyClass", "name": "default"}
 
-func (m machine) objects() []any {
+func (m instance) objects() []any {
 	labels := map[string]any{
 		"karpenter.sh/nodepool": "default", "node.kubernetes.io/instance-type": m.instanceType,
 		"topology.kubernetes.io/zone": m.zone, "karpenter.sh/capacity-type": "on-demand",
@@ -105,8 +105,8 @@ func told(t *testing.T, in string) string {
 			fmt.Fprintf(&text, "provisioned %d\n", r.Provisioned.Summary.Claims)
 		}
 	}
-	fmt.Fprintf(&text, "%d machines for %.2f, then %d for %.2f, %d evictions, converged %t\n",
-		d.Before.Machines, d.Before.Price, d.After.Machines, d.After.Price, d.Evictions, d.Converged)
+	fmt.Fprintf(&text, "%d instances for %.2f, then %d for %.2f, %d evictions, converged %t\n",
+		d.Before.Instances, d.Before.Price, d.After.Instances, d.After.Price, d.Evictions, d.Converged)
 	return text.String()
 }
 
@@ -116,46 +116,46 @@ func TestDisruptions(t *testing.T) {
 	large, small := "c-4x-amd64-linux", "small"
 	for _, test := range []struct{ name, in, want string }{
 		{
-			"an empty machine goes, and once means once",
-			line(always, "once", machine{name: "empty", instanceType: small, zone: "a"}),
+			"an empty instance goes, and once means once",
+			line(always, "once", instance{name: "empty", instanceType: small, zone: "a"}),
 			"emptiness delete empty() price 0.10\n" +
-				"1 machines for 0.10, then 1 for 0.10, 0 evictions, converged false\n",
+				"1 instances for 0.10, then 1 for 0.10, 0 evictions, converged false\n",
 		}, {
-			"two machines become a smaller one",
+			"two instances become a smaller one",
 			line(always, "converge",
-				machine{name: "one", instanceType: large, zone: "b", pods: []string{"500m"}},
-				machine{name: "two", instanceType: large, zone: "b", pods: []string{"500m", "500m"}}),
+				instance{name: "one", instanceType: large, zone: "b", pods: []string{"500m"}},
+				instance{name: "two", instanceType: large, zone: "b", pods: []string{"500m", "500m"}}),
 			"multiNodeConsolidation replace one(default/one-0) two(default/two-0,default/two-1) by small(default/one-0,default/two-0,default/two-1) price 0.40 to 0.10\n" +
-				"2 machines for 0.40, then 1 for 0.10, 3 evictions, converged true\n",
+				"2 instances for 0.40, then 1 for 0.10, 3 evictions, converged true\n",
 		}, {
 			"a replacement that may be spot has to be, also where there is no spot",
-			lineWith(nil, always, "converge", machine{name: "one", instanceType: large, zone: "b", pods: []string{"500m"}}),
+			lineWith(nil, always, "converge", instance{name: "one", instanceType: large, zone: "b", pods: []string{"500m"}}),
 			"singleNodeConsolidation replace one(default/one-0) by small(default/one-0) price 0.20\n" +
-				"1 machines for 0.20, then 1 for 0.20, 0 evictions, converged false\n",
+				"1 instances for 0.20, then 1 for 0.20, 0 evictions, converged false\n",
 		}, {
 			"a budget of none keeps everything",
 			line(map[string]any{"consolidateAfter": "0s", "budgets": []any{map[string]any{"nodes": "0"}}}, "converge",
-				machine{name: "empty", instanceType: small, zone: "a"}),
-			"1 machines for 0.10, then 1 for 0.10, 0 evictions, converged true\n",
+				instance{name: "empty", instanceType: small, zone: "a"}),
+			"1 instances for 0.10, then 1 for 0.10, 0 evictions, converged true\n",
 		}, {
 			"a budget with a schedule holds at the time of the snapshot",
 			line(map[string]any{"consolidateAfter": "0s", "budgets": []any{
 				map[string]any{"nodes": "0", "schedule": "0 0 1 4 *", "duration": "1h0m0s"}}}, "converge",
-				machine{name: "empty", instanceType: small, zone: "a"}),
-			"1 machines for 0.10, then 1 for 0.10, 0 evictions, converged true\n",
+				instance{name: "empty", instanceType: small, zone: "a"}),
+			"1 instances for 0.10, then 1 for 0.10, 0 evictions, converged true\n",
 		}, {
 			"a pool that does not say allows one in ten, without waiting",
 			line(nil, "converge",
-				machine{name: "empty", instanceType: small, zone: "a"},
-				machine{name: "kept", instanceType: small, zone: "a", annotations: map[string]string{"karpenter.sh/do-not-disrupt": "true"}}),
+				instance{name: "empty", instanceType: small, zone: "a"},
+				instance{name: "kept", instanceType: small, zone: "a", annotations: map[string]string{"karpenter.sh/do-not-disrupt": "true"}}),
 			"emptiness delete empty() price 0.10\n" +
-				"2 machines for 0.20, then 1 for 0.10, 0 evictions, converged true\n",
+				"2 instances for 0.20, then 1 for 0.10, 0 evictions, converged true\n",
 		}, {
-			"a drifted machine is replaced though it saves nothing",
+			"a drifted instance is replaced though it saves nothing",
 			line(map[string]any{"consolidateAfter": "Never"}, "converge",
-				machine{name: "old", instanceType: small, zone: "a", pods: []string{"1"}, conditions: []string{"Drifted"}}),
+				instance{name: "old", instanceType: small, zone: "a", pods: []string{"1"}, conditions: []string{"Drifted"}}),
 			"drift replace old(default/old-0) by small(default/old-0) price 0.10 to 0.10\n" +
-				"1 machines for 0.10, then 1 for 0.10, 1 evictions, converged true\n",
+				"1 instances for 0.10, then 1 for 0.10, 1 evictions, converged true\n",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 
 const usage = `usage:
   oracle plan    -f PATH… --instance-types FILE [settings] [-o json]     one plan
-  oracle disrupt -f PATH… --instance-types FILE [settings] [--converge]  which machines go, once or until none goes
+  oracle disrupt -f PATH… --instance-types FILE [settings] [--converge]  which instances go, once or until none goes
   oracle bench   -f PATH… --instance-types FILE [settings] [--runs N]    medians of N plans: time, allocations, nodes, price
   oracle batch [--runs N]                                                one scenario per line in, N answers per line out
 `

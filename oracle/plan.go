@@ -97,7 +97,7 @@ func newPlan(sol *solution) plan {
 	return p
 }
 
-// destinations are the machines that receive pods.
+// destinations are the instances that receive pods.
 func destinations(nodes []*scheduling.ExistingNode) []existing {
 	receiving := []existing{}
 	for _, node := range nodes {

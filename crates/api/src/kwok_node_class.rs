@@ -19,11 +19,11 @@ use crate::{condition::Condition, duration::Duration, null};
     category = "karpenter",
     shortname = "kwoknc",
     shortname = "kwokncs",
-    doc = "How nodes without machines are made, for tests and demonstrations."
+    doc = "How nodes without instances are made, for tests and demonstrations."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KWOKNodeClassSpec {
-    /// How long a node takes to join after its launch, as a machine would to start.
+    /// How long a node takes to join after its launch, as an instance would to start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_registration_delay: Option<Duration>,
 }

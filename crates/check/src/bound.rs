@@ -1,10 +1,10 @@
-//! A price below which no plan can have machines for these pods.
+//! A price below which no plan can have instances for these pods.
 //!
-//! Let every machine share its price out among its pods. If a pod asks for a tenth of the CPU, it
+//! Let every instance share its price out among its pods. If a pod asks for a tenth of the CPU, it
 //! may be charged up to a tenth of the price, and all pods together are never charged more than
-//! the price. So a pod costs at least its share of the cheapest-for-it machine that it fits on, and
+//! the price. So a pod costs at least its share of the cheapest-for-it instance that it fits on, and
 //! the sum over all pods is a bound. The same holds for memory, for each other resource, and for
-//! things of which a machine has only so many places: of pods that must be on different hosts it
+//! things of which an instance has only so many places: of pods that must be on different hosts it
 //! takes one. And it holds for every mixture of these ways to charge, so the best mixture that can
 //! be found quickly is taken ([`mixture`]).
 
@@ -25,7 +25,7 @@ use crate::{
 /// that meets it exactly.
 const ROUNDING: f64 = 1e-9;
 
-/// A lower bound on the price of new machines for the pods that `plan` puts on claims.
+/// A lower bound on the price of new instances for the pods that `plan` puts on claims.
 ///
 /// It holds for any clean plan that puts these pods on claims, so the ratio of the price to it says
 /// how much cheaper a plan could be at best.

@@ -1,4 +1,4 @@
-//! Whether the machines of a claim suit the claim's pods.
+//! Whether the instances of a claim suit the claim's pods.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,7 +1,7 @@
-//! Whether a machine suits a pod, judged by everything the machine may still become.
+//! Whether an instance suits a pod, judged by everything the instance may still become.
 //!
 //! A planner asks whether a pod and a claim have a value in common. Afterwards more must hold: what
-//! the claim leaves open lies within what the pod accepts, for the machine may turn out to be any
+//! the claim leaves open lies within what the pod accepts, for the instance may turn out to be any
 //! of it.
 
 use joiner_core::{
@@ -36,7 +36,7 @@ fn is_empty(requirement: &Requirement) -> bool {
     nothing_listed || requirement.bounds().1.is_some_and(|high| high < 0)
 }
 
-/// Whether a machine without the label is fine.
+/// Whether an instance without the label is fine.
 pub(crate) fn excludes(requirement: &Requirement) -> bool {
     is_empty(requirement)
         || matches!(requirement.operator(), Operator::NotIn | Operator::DoesNotExist)

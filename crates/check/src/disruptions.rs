@@ -1,6 +1,6 @@
-//! Whether what is decided about machines breaks a rule.
+//! Whether what is decided about instances breaks a rule.
 //!
-//! Commands are looked at in their order, each on what those before it leave behind: the machines
+//! Commands are looked at in their order, each on what those before it leave behind: the instances
 //! are gone and their pods are where they were sent. Where the pods of one command go is a plan like
 //! any other, and is checked as one.
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_core::{
     disruption::{
-        Command, DisruptionReason, Disruptions, Fleet, Machine, Method, NodeBudget, PoolRules,
+        Command, DisruptionReason, Disruptions, Fleet, Instance, Method, NodeBudget, PoolRules,
     },
     label,
     plan::Plan,
@@ -27,10 +27,10 @@ use crate::{
 /// By how much prices may differ because they were added up in another order.
 const PRICE_TOLERANCE: f64 = 1e-6;
 
-/// How many machines may come in the place of those that consolidation removes together.
+/// How many instances may come in the place of those that consolidation removes together.
 const COME_MAX: usize = 2;
 
-/// Rules about where other pods are. What is not known of machines that are only planned, and of
+/// Rules about where other pods are. What is not known of instances that are only planned, and of
 /// pods that wait, may be what makes a place right.
 const ABOUT_OTHERS: [Rule; 7] = [
     Rule::AntiAffinity,
@@ -65,7 +65,7 @@ pub fn check_disruptions(
                 None => findings.add(
                     Rule::CommandUnknown,
                     &candidate.node_claim,
-                    "the snapshot has no machine with such a claim",
+                    "the snapshot has no instance with such a claim",
                 ),
                 Some(at) if !gone.insert(*at) => {
                     let name = snapshot.nodes[*at].name();
@@ -98,9 +98,9 @@ struct World<'a> {
     snapshot: &'a Snapshot,
     fleet: &'a Fleet,
     settings: &'a PlanSettings,
-    /// Every machine that goes in any command.
+    /// Every instance that goes in any command.
     gone: &'a BTreeSet<usize>,
-    /// What earlier commands leave behind. Machines keep their positions; those that are gone have
+    /// What earlier commands leave behind. Instances keep their positions; those that are gone have
     /// lost their names.
     left: Snapshot,
     /// Whether there is something that is not known for certain.
@@ -123,7 +123,7 @@ impl World<'_> {
         for at in set {
             self.left.nodes[*at] = Node { leaving: true, ..Node::default() };
         }
-        // Machines of static pools are replaced without looking at pods.
+        // Instances of static pools are replaced without looking at pods.
         if command.method != Method::StaticDrift {
             self.check_places(command, set, findings);
         }
@@ -131,12 +131,12 @@ impl World<'_> {
     }
 
     fn check_candidate(&self, command: &Command, at: usize, findings: &mut Findings) {
-        let (node, machine) = (&self.snapshot.nodes[at], &self.fleet.machines[at]);
+        let (node, instance) = (&self.snapshot.nodes[at], &self.fleet.instances[at]);
         let name = node.name();
-        if let Some(why) = self.must_stay(command.method, node, machine) {
+        if let Some(why) = self.must_stay(command.method, node, instance) {
             findings.add(Rule::CommandKept, name, why);
         }
-        let movable: BTreeSet<String> = movable(node, machine).map(Pod::key).collect();
+        let movable: BTreeSet<String> = movable(node, instance).map(Pod::key).collect();
         let named =
             command.candidates.iter().find(|each| Some(&each.node_claim) == node.claim.as_ref());
         let told: BTreeSet<String> = named.into_iter().flat_map(|each| each.pods.clone()).collect();
@@ -146,8 +146,8 @@ impl World<'_> {
         }
     }
 
-    fn must_stay(&self, method: Method, node: &Node, machine: &Machine) -> Option<String> {
-        let Some(claim) = &machine.claim else { return Some("it is not ours".to_owned()) };
+    fn must_stay(&self, method: Method, node: &Node, instance: &Instance) -> Option<String> {
+        let Some(claim) = &instance.claim else { return Some("it is not ours".to_owned()) };
         let rules = node.pool.as_ref().and_then(|pool| self.fleet.pools.get(pool));
         let Some(rules) = rules else { return Some("its pool is gone".to_owned()) };
         if self.fleet.paused.is_some() || rules.paused.is_some() {
@@ -156,11 +156,11 @@ impl World<'_> {
         for (kept, why) in [
             (node.node.is_none() || !node.initialized, "it is not up"),
             (node.leaving || claim.instance_terminating, "it is on its way out"),
-            (machine.shared, "another Node says that it is the same machine"),
+            (instance.shared, "another Node says that it is the same instance"),
             (claim.expires.is_some_and(|at| at <= self.fleet.now), "it has expired"),
-            (machine.queued, "it is part of another command"),
-            (machine.nominated, "a pod was promised a place on it"),
-            (machine.do_not_disrupt, "its Node asks to be left alone"),
+            (instance.queued, "it is part of another command"),
+            (instance.nominated, "a pod was promised a place on it"),
+            (instance.do_not_disrupt, "its Node asks to be left alone"),
         ] {
             if kept {
                 return Some(why.to_owned());
@@ -173,7 +173,7 @@ impl World<'_> {
         if !drift && !may_consolidate(rules, claim.consolidatable) {
             return Some("its pool does not consolidate it".to_owned());
         }
-        let mut pods = node.pods.iter().zip(&machine.pods);
+        let mut pods = node.pods.iter().zip(&instance.pods);
         let protected = pods.find(|(_, facts)| facts.kept_by.is_some());
         match protected {
             Some((pod, _)) if !(drift && claim.has_grace_period) => {
@@ -192,7 +192,7 @@ impl World<'_> {
         let then = command.replacements.iter().fold(0.0, |sum, claim| sum + claim.price);
         let subject = set.first().map_or("", |at| self.snapshot.nodes[*at].name());
         if command.replacements.len() > COME_MAX {
-            let message = format!("more than {COME_MAX} machines come in its place");
+            let message = format!("more than {COME_MAX} instances come in its place");
             findings.add(Rule::CommandPrice, subject, message);
         }
         if !command.replacements.is_empty() && then >= now {
@@ -231,10 +231,10 @@ impl World<'_> {
         after.nodes.retain(|node| node.node.is_some() || node.claim.is_some());
         after.pods = Vec::new();
         for at in set {
-            let pods = movable(&self.snapshot.nodes[*at], &self.fleet.machines[*at]);
+            let pods = movable(&self.snapshot.nodes[*at], &self.fleet.instances[*at]);
             after.pods.extend(pods.map(|pod| Pod { role: Role::Moving, ..pod.clone() }));
         }
-        // Pods that wait, and whose place was kept on a machine that goes, come along.
+        // Pods that wait, and whose place was kept on an instance that goes, come along.
         let named = plan.claims.iter().flat_map(|claim| &claim.pods);
         let named = named.chain(plan.existing.iter().flat_map(|to| &to.pods));
         let named: BTreeSet<&String> = named.collect();
@@ -280,8 +280,8 @@ fn is_named(node: &Node, name: &str, claim: &str) -> bool {
         && node.claim.as_deref().unwrap_or_default() == claim
 }
 
-fn movable<'n>(node: &'n Node, machine: &'n Machine) -> impl Iterator<Item = &'n Pod> {
-    let pods = node.pods.iter().zip(&machine.pods);
+fn movable<'n>(node: &'n Node, instance: &'n Instance) -> impl Iterator<Item = &'n Pod> {
+    let pods = node.pods.iter().zip(&instance.pods);
     pods.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod)
 }
 
@@ -300,12 +300,12 @@ fn check_budgets(
     let gone: BTreeSet<usize> = sets.iter().flatten().copied().collect();
     for (pool, rules) in &fleet.pools {
         let (mut all, mut away) = (0, 0);
-        for (at, (node, machine)) in snapshot.nodes.iter().zip(&fleet.machines).enumerate() {
-            let counts = machine.claim.as_ref().is_some_and(|claim| !claim.instance_terminating)
+        for (at, (node, instance)) in snapshot.nodes.iter().zip(&fleet.instances).enumerate() {
+            let counts = instance.claim.as_ref().is_some_and(|claim| !claim.instance_terminating)
                 && node.initialized
                 && node.pool.as_ref() == Some(pool);
             all += u64::from(counts);
-            let out = gone.contains(&at) || !machine.ready || machine.queued || node.leaving;
+            let out = gone.contains(&at) || !instance.ready || instance.queued || node.leaving;
             away += u64::from(counts && out);
         }
         let used = disruptions.commands.iter().zip(sets).filter(|(_, set)| {
@@ -323,7 +323,7 @@ fn check_budgets(
             let Some(allowed) = allowed(budget, all) else { continue };
             if away > allowed {
                 let message = format!(
-                    "{away} of its {all} machines are away for {reason}, and a budget allows {:?}",
+                    "{away} of its {all} instances are away for {reason}, and a budget allows {:?}",
                     budget.nodes
                 );
                 findings.add(Rule::CommandBudget, format!("pool {pool}"), message);
@@ -332,15 +332,15 @@ fn check_budgets(
     }
 }
 
-/// How many machines a budget allows, unless a schedule has a say; none if it cannot be read.
-fn allowed(budget: &NodeBudget, machines: u64) -> Option<u64> {
+/// How many instances a budget allows, unless a schedule has a say; none if it cannot be read.
+fn allowed(budget: &NodeBudget, instances: u64) -> Option<u64> {
     if budget.schedule.is_some() || budget.duration.is_some() {
         return None;
     }
     let text = budget.nodes.as_str();
     Some(match text.strip_suffix('%') {
         Some(percent) => {
-            percent.parse::<u64>().map_or(0, |percent| (machines * percent).div_ceil(100))
+            percent.parse::<u64>().map_or(0, |percent| (instances * percent).div_ceil(100))
         }
         None => text.parse().unwrap_or(0),
     })

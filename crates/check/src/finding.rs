@@ -36,7 +36,7 @@ rules! {
     PodVolumeWaiting = "pod.volumeWaiting",
     /// A claim's pool is not in the snapshot.
     PoolUnknown = "pool.unknown",
-    /// A claim's pool is not ready, is being deleted or keeps a fixed number of machines.
+    /// A claim's pool is not ready, is being deleted or keeps a fixed number of instances.
     PoolUnusable = "pool.unusable",
     /// A claim has no pods.
     ClaimEmpty = "claim.empty",
@@ -61,9 +61,9 @@ rules! {
     NodeLeaving = "node.leaving",
     /// A node receives more than it has room for.
     NodeOverfull = "node.overfull",
-    /// A pod does not tolerate a taint of its machine.
+    /// A pod does not tolerate a taint of its instance.
     Taint = "taint",
-    /// A pod's machine may have, or has, a label that the pod does not accept.
+    /// A pod's instance may have, or has, a label that the pod does not accept.
     Requirement = "requirement",
     /// A pod wants a label that its node does not have, and is there only because another pod of
     /// the plan excludes a value of this label.
@@ -83,9 +83,9 @@ rules! {
     TypeOrder = "type.order",
     /// A claim's price is not that of its cheapest type.
     TypePrice = "type.price",
-    /// Two pods, or a pod and a daemon, want the same port of one machine.
+    /// Two pods, or a pod and a daemon, want the same port of one instance.
     HostPort = "hostPort",
-    /// A machine may be, or is, where the volumes of a pod cannot be.
+    /// An instance may be, or is, where the volumes of a pod cannot be.
     VolumeTopology = "volume.topology",
     /// A node would have more volumes attached than it can.
     VolumeLimit = "volume.limit",
@@ -99,9 +99,9 @@ rules! {
     Limit = "limit",
     /// A pool would have more nodes than its limits allow.
     LimitNodes = "limit.nodes",
-    /// A pool would have more than its limits allow, machines that have no node yet included.
+    /// A pool would have more than its limits allow, instances that have no node yet included.
     LimitInFlight = "limit.inFlight",
-    /// More claims are for a reservation than it has machines.
+    /// More claims are for a reservation than it has instances.
     Reservation = "reservation",
     /// A pod may be near a pod that one of the two must be away from.
     AntiAffinity = "antiAffinity",
@@ -117,24 +117,24 @@ rules! {
     SpreadUnpinned = "spread.unpinned",
     /// Pods are spread too unevenly, where Karpenter mixes up or forgets its counts.
     SpreadMiscounted = "spread.miscounted",
-    /// A command names a machine that the snapshot does not have.
+    /// A command names an instance that the snapshot does not have.
     CommandUnknown = "command.unknown",
-    /// A machine goes in more than one command.
+    /// An instance goes in more than one command.
     CommandRepeated = "command.repeated",
-    /// A machine that has to stay goes, or one stays and nobody says why.
+    /// An instance that has to stay goes, or one stays and nobody says why.
     CommandKept = "command.kept",
     /// The pods that a command says move are not those that have to.
     CommandPods = "command.pods",
-    /// Pods are sent to a machine that goes.
+    /// Pods are sent to an instance that goes.
     CommandDestination = "command.destination",
-    /// What comes in the place of machines is not cheaper, or the savings are told wrongly.
+    /// What comes in the place of instances is not cheaper, or the savings are told wrongly.
     CommandPrice = "command.price",
-    /// More machines of a pool are away than a budget allows.
+    /// More instances of a pool are away than a budget allows.
     CommandBudget = "command.budget",
 }
 
 impl Rule {
-    /// Whether it is about the removal of machines, and not about plans.
+    /// Whether it is about the removal of instances, and not about plans.
     pub const fn is_about_commands(self) -> bool {
         matches!(
             self,
@@ -159,7 +159,7 @@ impl Rule {
             | Self::RequirementAssumed
             // It adds an offering's capacity and overhead to those of the type.
             | Self::TypeTooSmallAsOffered
-            // Attach limits of machines to come are not known to it.
+            // Attach limits of instances to come are not known to it.
             | Self::VolumeLimitOfType
             // Claims of one pool share their annotations.
             | Self::MinValuesUnmarked

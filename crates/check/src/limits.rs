@@ -52,7 +52,7 @@ pub(crate) fn check_pools(
                 continue;
             };
             let message = format!(
-                "{resource} is limited to {limit}; its nodes have {there}, machines on their way \
+                "{resource} is limited to {limit}; its nodes have {there}, instances on their way \
                  {in_flight}, and its claims come to {new}"
             );
             findings.add(rule, format!("pool {name}"), message);
@@ -89,7 +89,7 @@ fn largest_together(shapes: &[&Shape<'_>], resource: &str) -> Quantity {
     })
 }
 
-/// Checks that no reservation is promised to more claims than it has machines.
+/// Checks that no reservation is promised to more claims than it has instances.
 pub(crate) fn check_reservations(
     facts: &Facts<'_>,
     shapes: &[Option<Rc<Shape<'_>>>],
@@ -116,9 +116,9 @@ pub(crate) fn check_reservations(
     }
     let capacity = reservation_capacity(facts, key);
     for (id, claims) in promised {
-        let machines = capacity.get(id).copied().unwrap_or_default();
-        if claims > machines {
-            let message = format!("{claims} claims may take it, and it has {machines} machines");
+        let instances = capacity.get(id).copied().unwrap_or_default();
+        if claims > instances {
+            let message = format!("{claims} claims may take it, and it has {instances} instances");
             findings.add(Rule::Reservation, format!("reservation {id}"), message);
         }
     }
@@ -139,7 +139,7 @@ fn names_reservation_itself(
             }))
 }
 
-/// Machines per reservation: the least that any offering of it says.
+/// Instances per reservation: the least that any offering of it says.
 fn reservation_capacity<'a>(facts: &Facts<'a>, key: &str) -> BTreeMap<&'a str, u32> {
     let catalog = &facts.snapshot.catalog;
     let mut capacity = BTreeMap::new();

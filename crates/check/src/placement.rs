@@ -109,7 +109,7 @@ impl<'a> NodeFinder<'a> {
         };
         if agreed.is_none() {
             let subject = format!("node {:?}, claim {:?}", existing.node, existing.node_claim);
-            findings.add(Rule::NodeUnknown, subject, "the snapshot has no such machine");
+            findings.add(Rule::NodeUnknown, subject, "the snapshot has no such instance");
         }
         agreed
     }

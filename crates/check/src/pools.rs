@@ -1,4 +1,4 @@
-//! Pools, their types, and the daemons that every machine of a type gets.
+//! Pools, their types, and the daemons that every instance of a type gets.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -38,7 +38,7 @@ pub(crate) struct TypeFacts<'a> {
     pub(crate) rooms: Vec<Rc<Room>>,
 }
 
-/// What the daemons of a machine take.
+/// What the daemons of an instance take.
 #[derive(Debug)]
 pub(crate) struct DaemonLoad<'a> {
     /// Requests of the daemons that run there by any reading of the rules.
@@ -54,7 +54,7 @@ pub(crate) struct DaemonLoad<'a> {
     pub(crate) volumes: BTreeSet<&'a AttachedVolume>,
 }
 
-/// Whether machines can be made for the pool's pods.
+/// Whether instances can be made for the pool's pods.
 pub(crate) fn is_usable(pool: &NodePool) -> bool {
     !pool.is_static && pool.readiness == Readiness::Ready
 }
@@ -88,7 +88,7 @@ impl<'a> PoolFacts<'a> {
     }
 }
 
-/// The pools that claims of a plan, or machines in general, can be of.
+/// The pools that claims of a plan, or instances in general, can be of.
 pub(crate) fn by_name<'a>(
     snapshot: &'a Snapshot,
     names: &BTreeSet<&str>,
@@ -119,7 +119,7 @@ pub(crate) fn template_labels(pool: &NodePool) -> label::Labels {
     labels
 }
 
-/// What pods can use of a machine of this type, for each of its offerings. Most offerings are
+/// What pods can use of an instance of this type, for each of its offerings. Most offerings are
 /// alike, and share it.
 fn rooms(of: &InstanceType, columns: &Columns<'_>) -> Vec<Rc<Room>> {
     let mut distinct: Vec<Rc<Room>> = Vec::new();
@@ -139,7 +139,7 @@ fn rooms(of: &InstanceType, columns: &Columns<'_>) -> Vec<Rc<Room>> {
         .collect()
 }
 
-/// What Karpenter takes a machine to have through an offering with a capacity or an overhead of its
+/// What Karpenter takes an instance to have through an offering with a capacity or an overhead of its
 /// own: it adds them to those of the type, where they should take their place.
 pub(crate) fn room_if_added(
     of: &InstanceType,
@@ -162,7 +162,7 @@ struct Daemons<'a> {
     loads: HashMap<Vec<Presence>, Rc<DaemonLoad<'a>>>,
 }
 
-/// Whether a daemon runs on machines of a type.
+/// Whether a daemon runs on instances of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Presence {
     Absent,
@@ -197,7 +197,7 @@ impl<'a> Daemons<'a> {
         Self { all, loads: HashMap::new() }
     }
 
-    /// The load of a machine of a type with these requirements.
+    /// The load of an instance of a type with these requirements.
     fn on(&mut self, of_type: &Requirements, columns: &Columns<'_>) -> Rc<DaemonLoad<'a>> {
         let presence: Vec<Presence> = self
             .all

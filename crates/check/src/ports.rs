@@ -1,10 +1,10 @@
-//! Who has which port of a machine.
+//! Who has which port of an instance.
 
 use std::collections::HashMap;
 
 use joiner_core::pod::{HostPort, Pod};
 
-/// The ports taken on one machine.
+/// The ports taken on one instance.
 #[derive(Debug, Default)]
 pub(crate) struct Ports<'a>(HashMap<(i32, &'a str), Vec<(&'a HostPort, &'a Pod)>>);
 

@@ -24,8 +24,8 @@ use crate::{
     pools::{PoolFacts, TypeFacts},
 };
 
-/// A value that no pod asks for: until there is a machine, nobody knows its name.
-const UNNAMED_HOST: &str = "(a machine without a name yet)";
+/// A value that no pod asks for: until there is an instance, nobody knows its name.
+const UNNAMED_HOST: &str = "(an instance without a name yet)";
 
 /// Keys that only a planner uses, and never writes down.
 pub(crate) const UNWRITTEN: [&str; 3] = [label::HOSTNAME, label::REGISTERED, label::INITIALIZED];
@@ -161,7 +161,7 @@ impl<'a> Shapes<'a> {
 
     fn offers(&self, pool: &PoolFacts<'a>, requirements: &Requirements) -> Vec<Offer> {
         let catalog = &self.snapshot.catalog;
-        // How a machine is paid for is settled only after its types are, from their offerings; the
+        // How an instance is paid for is settled only after its types are, from their offerings; the
         // labels of the types have nothing to say about it.
         let mut before = requirements.clone();
         before.remove(label::CAPACITY_TYPE);

@@ -1,7 +1,7 @@
 //! Pods near and away from each other.
 //!
-//! A machine has, for each topology key, a set of domains that it may turn out to be in: a node its
-//! label, a claim every value that its requirements leave. Where pods are depends on the machines
+//! An instance has, for each topology key, a set of domains that it may turn out to be in: a node its
+//! label, a claim every value that its requirements leave. Where pods are depends on the instances
 //! alone, so pods that ask for the same and look the same are one [`Kind`].
 
 mod affinity;
@@ -67,10 +67,10 @@ struct Kind<'a> {
     here: Vec<Here<'a>>,
 }
 
-/// Pods of one kind on one machine.
+/// Pods of one kind on one instance.
 struct Here<'a> {
     /// Claims of the plan come first, then the nodes of the snapshot.
-    machine: usize,
+    instance: usize,
     /// How many were there before and stay.
     bound: u32,
     /// How many the plan puts there.
@@ -79,16 +79,16 @@ struct Here<'a> {
     example: &'a Pod,
 }
 
-/// The domains of machines, for one topology key.
+/// The domains of instances, for one topology key.
 struct KeyDomains {
     names: Vec<String>,
     numbers: HashMap<String, usize>,
-    of_machine: Vec<Domains>,
+    of_instance: Vec<Domains>,
 }
 
-/// The domains that one machine may be in.
+/// The domains that one instance may be in.
 enum Domains {
-    /// The machine does not have the label.
+    /// The instance does not have the label.
     Nowhere,
     Certain(usize),
     OneOf(Vec<usize>),
@@ -185,19 +185,19 @@ impl<'c, 'a> Topology<'c, 'a> {
         self.shapes.len()
     }
 
-    /// The machine's place among the snapshot's nodes, if it is one.
-    fn node(&self, machine: usize) -> Option<usize> {
-        machine.checked_sub(self.claim_count())
+    /// The instance's place among the snapshot's nodes, if it is one.
+    fn node(&self, instance: usize) -> Option<usize> {
+        instance.checked_sub(self.claim_count())
     }
 
-    fn machine_name(&self, machine: usize) -> String {
-        match self.node(machine) {
+    fn instance_name(&self, instance: usize) -> String {
+        match self.node(instance) {
             Some(node) => format!("node {}", self.facts.snapshot.nodes[node].name()),
-            None => self.facts.claim_name(machine),
+            None => self.facts.claim_name(instance),
         }
     }
 
-    /// The domains of every machine.
+    /// The domains of every instance.
     fn domains(&mut self, key: &'a str) -> Rc<KeyDomains> {
         if let Some(domains) = self.domains.get(key) {
             return domains.clone();
@@ -207,13 +207,13 @@ impl<'c, 'a> Topology<'c, 'a> {
         domains
     }
 
-    /// Each machine is a host of its own.
+    /// Each instance is a host of its own.
     fn hosts(&self) -> KeyDomains {
         let count = self.claim_count() + self.facts.snapshot.nodes.len();
         KeyDomains {
-            names: (0..count).map(|machine| self.machine_name(machine)).collect(),
+            names: (0..count).map(|instance| self.instance_name(instance)).collect(),
             numbers: HashMap::new(),
-            of_machine: (0..count).map(Domains::Certain).collect(),
+            of_instance: (0..count).map(Domains::Certain).collect(),
         }
     }
 
@@ -239,14 +239,14 @@ impl<'c, 'a> Topology<'c, 'a> {
                 }
             }
         });
-        let mut of_machine: Vec<Domains> = claims.collect();
-        of_machine.extend(self.facts.snapshot.nodes.iter().map(|node| {
+        let mut of_instance: Vec<Domains> = claims.collect();
+        of_instance.extend(self.facts.snapshot.nodes.iter().map(|node| {
             node.labels.get(key).map_or(Domains::Nowhere, |value| Domains::Certain(number(value)))
         }));
-        KeyDomains { names, numbers, of_machine }
+        KeyDomains { names, numbers, of_instance }
     }
 
-    /// The values that a claim's machine may have for `key`.
+    /// The values that a claim's instance may have for `key`.
     fn claim_values(&self, claim: usize, key: &str) -> BTreeSet<&'c str> {
         let Some(shape) = &self.shapes[claim] else { return BTreeSet::new() };
         if key == label::INSTANCE_TYPE {
@@ -292,7 +292,7 @@ fn kinds<'a>(facts: &Facts<'a>) -> Vec<Kind<'a>> {
     let mut labels = Interned::default();
     let mut numbers: HashMap<(usize, &str, usize), usize> = HashMap::new();
     let mut kinds: Vec<Kind<'a>> = Vec::new();
-    let mut add = |pod: &'a Pod, spec: usize, machine: usize, placed: bool| {
+    let mut add = |pod: &'a Pod, spec: usize, instance: usize, placed: bool| {
         let look = labels.number(&*pod.labels);
         let number = *numbers.entry((spec, &pod.namespace, look)).or_insert_with(|| {
             kinds.push(Kind {
@@ -304,8 +304,8 @@ fn kinds<'a>(facts: &Facts<'a>) -> Vec<Kind<'a>> {
             kinds.len() - 1
         });
         let here = &mut kinds[number].here;
-        if here.last().is_none_or(|last| last.machine != machine) {
-            here.push(Here { machine, bound: 0, placed: 0, example: pod });
+        if here.last().is_none_or(|last| last.instance != instance) {
+            here.push(Here { instance, bound: 0, placed: 0, example: pod });
         }
         let Some(last) = here.last_mut() else { return };
         if placed {
@@ -316,20 +316,20 @@ fn kinds<'a>(facts: &Facts<'a>) -> Vec<Kind<'a>> {
         }
     };
     let placement = &facts.placement;
-    for (machine, pods) in placement.claims.iter().enumerate() {
+    for (instance, pods) in placement.claims.iter().enumerate() {
         for &pod in pods {
-            add(facts.pod(pod), facts.spec_of[&pod], machine, true);
+            add(facts.pod(pod), facts.spec_of[&pod], instance, true);
         }
     }
     for (number, node) in facts.snapshot.nodes.iter().enumerate() {
-        let machine = placement.claims.len() + number;
+        let instance = placement.claims.len() + number;
         for (pod, &spec) in node.pods.iter().zip(&facts.spec_of_bound[number]) {
             if !matches!(pod.role, Role::Bound { terminating: true, .. }) {
-                add(pod, spec, machine, false);
+                add(pod, spec, instance, false);
             }
         }
         for &pod in &placement.nodes[number] {
-            add(facts.pod(pod), facts.spec_of[&pod], machine, true);
+            add(facts.pod(pod), facts.spec_of[&pod], instance, true);
         }
     }
     kinds

@@ -1,10 +1,10 @@
-//! Machines of a predecessor.
+//! Instances of a predecessor.
 
 use joiner_core::label::Labels;
 
 use crate::order::ClaimId;
 
-/// The claim that names a machine of a predecessor, and what it says of the machine.
+/// The claim that names an instance of a predecessor, and what it says of the instance.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Adoption {
     /// The claim.

@@ -1,4 +1,4 @@
-//! The text that makes a fresh machine a worker of its cluster.
+//! The text that makes a fresh instance a worker of its cluster.
 //!
 //! ```text
 //! Inputs ──► files and scripts ──► with the user's text ──► encoded for the cloud
@@ -7,7 +7,7 @@
 //!
 //! [`render`] makes the text, [`encode`] prepares it for a cloud. Both are pure: no clock, no
 //! client, no chance. What they return carries a [`Report`] that says what was made of what, and
-//! never a secret. What a machine proves itself with is decided in [`token`], what the cluster
+//! never a secret. What an instance proves itself with is decided in [`token`], what the cluster
 //! proves itself with in [`trust`]; the operator reads and writes what these need.
 
 mod digest;
@@ -78,7 +78,7 @@ pub struct Rendered {
     static_token: bool,
 }
 
-/// Makes the text of one machine.
+/// Makes the text of one instance.
 ///
 /// Equal inputs give equal bytes.
 pub fn render(inputs: &Inputs) -> Result<Rendered, Error> {
@@ -90,7 +90,7 @@ pub fn render(inputs: &Inputs) -> Result<Rendered, Error> {
     rendered.map_err(|error| error.of(&inputs.object))
 }
 
-/// Whether a machine's text has a token in it, so that one has to be made before [`render`].
+/// Whether an instance's text has a token in it, so that one has to be made before [`render`].
 pub fn needs_token(distro: Distro, mode: Mode, user: &UserText) -> bool {
     match (distro, mode) {
         (Distro::None, _) => false,
@@ -101,19 +101,19 @@ pub fn needs_token(distro: Distro, mode: Mode, user: &UserText) -> bool {
     }
 }
 
-/// The user's text joins the machine itself: not a byte of it changes.
+/// The user's text joins the instance itself: not a byte of it changes.
 fn as_it_is(inputs: &Inputs) -> Rendered {
     let format = reader_of(&inputs.user);
     let mut report = Report::new(inputs.distro, format);
     report.notes.push(
-        "the user's text joins the machine: its node must be named as its claim, have the taint \
-         karpenter.sh/unregistered:NoExecute and carry the machine's provider id"
+        "the user's text joins the instance: its node must be named as its claim, have the taint \
+         karpenter.sh/unregistered:NoExecute and carry the instance's provider id"
             .to_owned(),
     );
     finish(inputs, inputs.user.bytes.reveal().clone(), report, false)
 }
 
-/// The user's text alone, with the machine's values in it.
+/// The user's text alone, with the instance's values in it.
 fn replaced(inputs: &Inputs) -> Result<Rendered, Error> {
     check_names(inputs)?;
     let field = &inputs.user.field;
@@ -248,7 +248,7 @@ fn finish(inputs: &Inputs, text: Vec<u8>, mut report: Report, has_token: bool) -
     }
 }
 
-/// What the machine's first-boot program gets.
+/// What the instance's first-boot program gets.
 fn output_format(inputs: &Inputs, found: UserFormat) -> Result<Format, Error> {
     let talos = inputs.distro == Distro::Talos;
     match inputs.format.filter(|format| *format != Format::Unknown) {
@@ -265,7 +265,7 @@ fn output_format(inputs: &Inputs, found: UserFormat) -> Result<Format, Error> {
     }
 }
 
-/// Refuses a user's text that cannot go together with the machine's format.
+/// Refuses a user's text that cannot go together with the instance's format.
 fn refuse_what_does_not_meet(
     format: Format,
     found: &Detected,
@@ -302,7 +302,7 @@ fn refuse_what_does_not_meet(
     Err(Error::new(
         ErrorKind::InvalidUserData,
         &inputs.user.field,
-        format!("it is {}{beginning}, and the machine's format is {format}", found.format.noun()),
+        format!("it is {}{beginning}, and the instance's format is {format}", found.format.noun()),
         format!("{accepted}, which begins with, for example, {example}"),
     ))
 }

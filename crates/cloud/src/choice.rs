@@ -1,4 +1,4 @@
-//! Which machine to make for an order.
+//! Which instance to make for an order.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use joiner_core::{
 
 use crate::order::Order;
 
-/// A type, and the terms on which a machine of it is had.
+/// A type, and the terms on which an instance of it is had.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'t> {
     /// The type.
     pub instance_type: &'t Arc<InstanceType>,
     /// The terms.
     pub offering: &'t Offering,
-    /// What an hour costs, as those see it who planned the machine.
+    /// What an hour costs, as those see it who planned the instance.
     pub price: f64,
 }
 
@@ -66,7 +66,7 @@ pub fn in_order<'t>(
     }
 }
 
-/// The cheapest available way to make a machine that serves the order; among equals the type that
+/// The cheapest available way to make an instance that serves the order; among equals the type that
 /// comes first, and its first offering.
 pub fn cheapest<'t>(
     order: &Order,
@@ -76,7 +76,7 @@ pub fn cheapest<'t>(
     every(order, types, well_known).min_by(|a, b| a.price.total_cmp(&b.price))
 }
 
-/// Every available way to make a machine that serves the order, in order of types and offerings.
+/// Every available way to make an instance that serves the order, in order of types and offerings.
 ///
 /// COMPAT: upstream's providers know nothing of corrections, and choose what a corrected price has ruled out.
 pub fn every<'o, 't: 'o>(

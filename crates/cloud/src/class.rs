@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use joiner_core::label::Labels;
 use serde_json::{Map, Value, json};
 
-/// The condition that everything is there with which machines of a class join.
+/// The condition that everything is there with which instances of a class join.
 pub const BOOTSTRAP_READY: &str = "BootstrapReady";
 
 /// A kind of `NodeClass` that a provider serves.
@@ -21,7 +21,7 @@ pub struct ClassKind {
 }
 
 impl ClassKind {
-    /// The label by which machines of this kind of class are known. Its value is the class's name.
+    /// The label by which instances of this kind of class are known. Its value is the class's name.
     pub fn label(&self) -> String {
         class_label(self.group, self.kind)
     }
@@ -59,7 +59,7 @@ impl ClassKind {
     }
 }
 
-/// The label by which machines of a kind of class are known. Its value is the class's name.
+/// The label by which instances of a kind of class are known. Its value is the class's name.
 pub fn class_label(group: &str, kind: &str) -> String {
     format!("{group}/{}", kind.to_lowercase())
 }
@@ -94,7 +94,7 @@ pub struct NodeClass {
 }
 
 impl NodeClass {
-    /// What the last status says of whether machines can be made: `None` while it says nothing.
+    /// What the last status says of whether instances can be made: `None` while it says nothing.
     pub fn ready(&self) -> Option<(bool, &str, &str)> {
         let conditions = self.status["conditions"].as_array()?;
         let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
@@ -137,8 +137,8 @@ pub struct ClassStatus {
     pub conditions: Vec<ClassCondition>,
 }
 
-/// What machines are made from, in a number: where that of a class or pool differs from the one that
-/// a machine was made with, the machine has drifted.
+/// What instances are made from, in a number: where that of a class or pool differs from the one that
+/// an instance was made with, the instance has drifted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecHash {
     /// The annotation that it is kept in, on the class or pool and on claims.
@@ -184,7 +184,7 @@ pub struct ClassCondition {
     pub type_: &'static str,
     /// None while it is not known.
     pub holds: Option<bool>,
-    /// Whether no machine is made while it does not hold.
+    /// Whether no instance is made while it does not hold.
     pub blocks: bool,
     /// For programs; empty for the type itself.
     pub reason: String,

@@ -25,27 +25,27 @@ use self::work::Verdict;
 /// Runs every check, each on a bench of its own, and says what came of each.
 pub async fn check<B: Bench>(bench: impl AsyncFn() -> B) -> Report {
     let mut suite = Suite { bench, report: Report::default() };
-    suite.run("a machine is as it was ordered", creation::as_ordered).await;
-    suite.run("the same order again is the same machine", creation::again).await;
-    suite.run("the same order at the same time is one machine", creation::at_once).await;
-    suite.run("claims of one name share no machine", creation::same_name).await;
+    suite.run("an instance is as it was ordered", creation::as_ordered).await;
+    suite.run("the same order again is the same instance", creation::again).await;
+    suite.run("the same order at the same time is one instance", creation::at_once).await;
+    suite.run("claims of one name share no instance", creation::same_name).await;
     suite.run("a creation may be killed at any call", creation::killed).await;
     suite.run("a creation that was killed leaves nothing behind", creation::killed_for_good).await;
     suite.run("a want of room is told and leaves nothing", creation::no_room).await;
     suite.run("a deletion may be asked for again and again", removal::again).await;
-    suite.run("a machine is removed by its claim alone", removal::by_claim).await;
+    suite.run("an instance is removed by its claim alone", removal::by_claim).await;
     suite.run("what never was is gone", removal::never_was).await;
-    suite.run("the machine of another claim stays", removal::of_another_claim).await;
+    suite.run("the instance of another claim stays", removal::of_another_claim).await;
     suite.run("a deletion may be killed at any call", removal::killed).await;
     suite.run("a list has every page or is none", listing::pages).await;
     suite.run("a creation in trouble is not given up", trouble::creation).await;
     suite.run("a deletion in trouble is not done", trouble::deletion).await;
-    suite.run("a machine in trouble is not absent", trouble::question).await;
+    suite.run("an instance in trouble is not absent", trouble::question).await;
     suite.run("what a guest joined with is emptied again and again", join_data::emptied).await;
     suite.run("what the guest of another claim joins with stays", join_data::of_another).await;
-    suite.run("machines of others are not seen", ownership::not_seen).await;
-    suite.run("machines of others are not touched", ownership::not_touched).await;
-    suite.run("a copy that carries the mark is not the machine", ownership::copies).await;
+    suite.run("instances of others are not seen", ownership::not_seen).await;
+    suite.run("instances of others are not touched", ownership::not_touched).await;
+    suite.run("a copy that carries the mark is not the instance", ownership::copies).await;
     suite.run("a cluster of the same name is another cluster", ownership::of_same_name).await;
     suite.report
 }

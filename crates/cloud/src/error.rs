@@ -2,19 +2,19 @@
 
 /// Why a provider did not do what it was asked for. The kind decides what the operator does next.
 ///
-/// There is no kind for "not found": where a machine may be gone, the answer says so
+/// There is no kind for "not found": where an instance may be gone, the answer says so
 /// ([`Deletion::Gone`](crate::Deletion::Gone), `None` of [`get`](crate::CloudProvider::get)), and an
 /// error never means it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloudError {
-    /// There is no room for this machine now. The claim is given up, its pods are planned again,
+    /// There is no room for this instance now. The claim is given up, its pods are planned again,
     /// and the provider does not offer the same for a while.
     #[error("{0}")]
     InsufficientCapacity(String),
     /// The class cannot be used now. The claim is given up.
     #[error("{0}")]
     NodeClassNotReady(String),
-    /// The machine cannot be made as things are; it is tried again. The reason is a `CamelCase`
+    /// The instance cannot be made as things are; it is tried again. The reason is a `CamelCase`
     /// word that the claim's condition shows.
     #[error("{message}")]
     Create {

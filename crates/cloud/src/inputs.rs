@@ -1,4 +1,4 @@
-//! What a provider is given of the cluster that its machines join, as it [needs](crate::needs) it.
+//! What a provider is given of the cluster that its instances join, as it [needs](crate::needs) it.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -18,11 +18,11 @@ pub type SecretData = BTreeMap<String, Secret<Vec<u8>>>;
 pub struct ClassInputs {
     /// Every Secret that was asked for.
     pub secrets: BTreeMap<SecretName, SecretData>,
-    /// What all machines of the class join with, if that was asked for.
+    /// What all instances of the class join with, if that was asked for.
     pub joining: Option<Facts>,
 }
 
-/// What was fetched for one machine.
+/// What was fetched for one instance.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrderInputs {
     /// What was fetched for its class.
@@ -34,7 +34,7 @@ pub struct OrderInputs {
 }
 
 impl OrderInputs {
-    /// What a machine joins with where nothing is made for it alone: the token that is given for
+    /// What an instance joins with where nothing is made for it alone: the token that is given for
     /// all, and no address.
     pub fn joining(facts: Facts) -> Self {
         let token = match &facts.token {
@@ -46,7 +46,7 @@ impl OrderInputs {
     }
 }
 
-/// An address of a machine.
+/// An address of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The number of the network card, from zero.

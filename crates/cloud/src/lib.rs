@@ -1,6 +1,6 @@
 //! What a cloud has to do for Joiner.
 //!
-//! A [`CloudProvider`] makes machines, finds them again and removes them. It never talks to
+//! A [`CloudProvider`] makes instances, finds them again and removes them. It never talks to
 //! Kubernetes: the operator reads claims, classes, secrets and join tokens and hands over what a
 //! provider [needs] as plain data ([`order::Order`], [`class::NodeClass`], [`inputs`]). KWOK, whose cloud is the
 //! API server itself, is the one exception. Several providers serve one process; [`Providers`]
@@ -18,7 +18,7 @@ pub mod conformance;
 mod error;
 pub mod homes;
 pub mod inputs;
-pub mod machine;
+pub mod instance;
 pub mod needs;
 pub mod notes;
 pub mod order;

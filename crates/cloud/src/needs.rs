@@ -1,4 +1,4 @@
-//! What a provider needs of the cluster that its machines join.
+//! What a provider needs of the cluster that its instances join.
 //!
 //! A provider never talks to Kubernetes. It says what it needs of a class ([`Needs`]), and the
 //! operator fetches it ([`inputs`](crate::inputs)) and says in the class's conditions what is
@@ -9,14 +9,14 @@ use crate::{
     inputs::SecretData,
 };
 
-/// What a provider needs before it can judge a class, or make machines of it.
+/// What a provider needs before it can judge a class, or make instances of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
     /// Secrets that the class refers to.
     pub secrets: Vec<SecretNeed>,
-    /// How machines join; none where the provider writes them no text.
+    /// How instances join; none where the provider writes them no text.
     pub joining: Option<JoinNeeds>,
-    /// Addresses that each machine gets from pools.
+    /// Addresses that each instance gets from pools.
     pub addresses: Vec<AddressNeed>,
 }
 
@@ -59,7 +59,7 @@ impl SecretNeed {
     }
 }
 
-/// How machines of a class join, as far as the class says it. What it leaves open is taken from the
+/// How instances of a class join, as far as the class says it. What it leaves open is taken from the
 /// settings, or found out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JoinNeeds {
@@ -73,7 +73,7 @@ pub struct JoinNeeds {
     pub token: Option<SecretNeed>,
     /// Whether the text has no token in it, so that none has to be there.
     pub without_token: bool,
-    /// Who gives nodes their provider id; none where it is known before the machine is.
+    /// Who gives nodes their provider id; none where it is known before the instance is.
     pub provider_id: Option<IdNeed>,
 }
 
@@ -86,7 +86,7 @@ pub struct IdNeed {
     pub setting: Option<IdSetting>,
 }
 
-/// An address that each machine of a class gets.
+/// An address that each instance of a class gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressNeed {
     /// The number of the network card, from zero.
@@ -110,7 +110,7 @@ pub struct AddressPool {
 
 impl AddressNeed {
     /// What the claim of this address is called.
-    pub fn claim_name(&self, machine: &str) -> String {
-        format!("{machine}-{}-{}", self.nic, self.index)
+    pub fn claim_name(&self, instance: &str) -> String {
+        format!("{instance}-{}-{}", self.nic, self.index)
     }
 }

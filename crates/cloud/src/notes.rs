@@ -61,7 +61,7 @@ pub enum Says {
         /// For people: the object, the field, the remedy.
         message: String,
     },
-    /// How far the machine of a claim has come.
+    /// How far the instance of a claim has come.
     Progress(String),
 }
 
@@ -78,7 +78,7 @@ impl Note {
         Self { about: About::Claim(claim.clone()), says }
     }
 
-    /// How far a claim's machine has come.
+    /// How far a claim's instance has come.
     pub fn progress(claim: &ClaimId, text: impl Into<String>) -> Self {
         Self { about: About::Claim(claim.clone()), says: Says::Progress(text.into()) }
     }

@@ -1,4 +1,4 @@
-//! What a machine is to be like.
+//! What an instance is to be like.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use joiner_core::{
 
 use crate::{class::NodeClass, inputs::OrderInputs};
 
-/// Whom a machine is made for. Machines carry this as a mark, so that each can be found again from
+/// Whom an instance is made for. Instances carry this as a mark, so that each can be found again from
 /// its claim whatever happened in between.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ClaimId {
@@ -22,7 +22,7 @@ pub struct ClaimId {
     pub uid: String,
 }
 
-/// A machine that is asked for: everything about its claim that a provider may act on.
+/// An instance that is asked for: everything about its claim that a provider may act on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     /// Whom it is made for.
@@ -43,14 +43,14 @@ pub struct Order {
     pub startup_taints: Vec<Taint>,
     /// Types of its pool whose price or capacity somebody has corrected, as corrected.
     pub corrected: Vec<Arc<InstanceType>>,
-    /// How machines of this class are made.
+    /// How instances of this class are made.
     pub class: Arc<NodeClass>,
     /// What its provider needs of the cluster.
     pub inputs: OrderInputs,
 }
 
 impl Order {
-    /// A machine of a pool of which nothing is asked but that it is one of the class.
+    /// An instance of a pool of which nothing is asked but that it is one of the class.
     pub fn plain(claim: ClaimId, node_pool: &str, class: Arc<NodeClass>) -> Self {
         Self {
             claim,

@@ -14,7 +14,7 @@ use crate::{
     adoption::Adoption,
     class::{ClassKind, ClassStatus, NodeClass, SpecHash},
     inputs::ClassInputs,
-    machine::{Machine, Measured},
+    instance::{Instance, Measured},
     needs::Needs,
     notes::Notes,
     order::{ClaimId, Order},
@@ -81,7 +81,7 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// What machines of a class are made from, in a number.
+    /// What instances of a class are made from, in a number.
     fn class_hash(&self, _class: &NodeClass) -> Option<SpecHash> {
         None
     }
@@ -92,8 +92,8 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         Needs::default()
     }
 
-    /// What a claim's machine, its guest and its node are called.
-    fn machine_name(&self, claim: &ClaimId) -> String {
+    /// What a claim's instance, its guest and its node are called.
+    fn instance_name(&self, claim: &ClaimId) -> String {
         claim.name.clone()
     }
 
@@ -107,7 +107,7 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         inputs: Option<&ClassInputs>,
     ) -> Result<ClassStatus, CloudError>;
 
-    /// Every type that machines of a pool and its class can have, also those that cannot be had now.
+    /// Every type that instances of a pool and its class can have, also those that cannot be had now.
     /// Cheap: it is asked several times for each plan.
     fn instance_types(&self, pool: &str, class: &NodeClass) -> Result<InstanceTypes, CloudError>;
 
@@ -117,43 +117,43 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         ZoneRoom::new()
     }
 
-    /// Makes a machine, or finds the one that was made for this claim before.
+    /// Makes an instance, or finds the one that was made for this claim before.
     ///
     /// Of several zones that cost the same it goes to the first in the order of
     /// [`joiner_core::evenness`].
     ///
-    /// The claim's mark is written in the same step that makes the machine. Answers as soon as the
-    /// provider's name of the machine is final, which may be long before it runs.
-    async fn create(&self, order: &Order) -> Result<Machine, CloudError>;
+    /// The claim's mark is written in the same step that makes the instance. Answers as soon as the
+    /// provider's name of the instance is final, which may be long before it runs.
+    async fn create(&self, order: &Order) -> Result<Instance, CloudError>;
 
-    /// Has a machine removed. Never touches a machine that does not carry this cluster's mark.
+    /// Has an instance removed. Never touches an instance that does not carry this cluster's mark.
     ///
     /// The provider's name may be unknown: a claim can be deleted before an answer to
-    /// [`create`](Self::create) was written down. The machine is then found by the claim's mark.
+    /// [`create`](Self::create) was written down. The instance is then found by the claim's mark.
     async fn delete(
         &self,
         claim: &ClaimId,
         provider_id: Option<&str>,
     ) -> Result<Deletion, CloudError>;
 
-    /// The machine of this name; none only when the cloud is sure that it is gone.
-    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError>;
+    /// The instance of this name; none only when the cloud is sure that it is gone.
+    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError>;
 
-    /// Every machine that carries this cluster's mark. Whole, or an error. What another cluster of
+    /// Every instance that carries this cluster's mark. Whole, or an error. What another cluster of
     /// the same name has is not among them.
-    async fn list(&self) -> Result<Vec<Machine>, CloudError>;
+    async fn list(&self) -> Result<Vec<Instance>, CloudError>;
 
-    /// Why a machine is not as its class now wants it, in one `CamelCase` word.
+    /// Why an instance is not as its class now wants it, in one `CamelCase` word.
     async fn drift(
         &self,
-        machine: &Machine,
+        instance: &Instance,
         class: &NodeClass,
     ) -> Result<Option<String>, CloudError>;
 
-    /// Marks a machine that its predecessor made, and that has no mark of ours, as a claim's, or
+    /// Marks an instance that its predecessor made, and that has no mark of ours, as a claim's, or
     /// completes a mark that does not say which cluster of the name it is of. Changes nothing else
     /// about it. Answers whether it carries the mark now.
-    async fn adopt(&self, _machine: &Machine, _by: &Adoption) -> Result<bool, CloudError> {
+    async fn adopt(&self, _instance: &Instance, _by: &Adoption) -> Result<bool, CloudError> {
         Ok(false)
     }
 
@@ -168,18 +168,22 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Hears what the guest of a machine really sees, where types only promise a guess. Answers
+    /// Hears what the guest of an instance really sees, where types only promise a guess. Answers
     /// whether that was of use, or never will be; otherwise it is told again.
     fn measured(&self, _measured: &Measured<'_>) -> bool {
         true
     }
 
-    /// Brings a machine up to date in place, as far as it can be.
-    async fn update(&self, _machine: &Machine, _class: &NodeClass) -> Result<Updated, CloudError> {
+    /// Brings an instance up to date in place, as far as it can be.
+    async fn update(
+        &self,
+        _instance: &Instance,
+        _class: &NodeClass,
+    ) -> Result<Updated, CloudError> {
         Ok(Updated::Nothing)
     }
 
-    /// Which conditions of a node mean that its machine should be replaced.
+    /// Which conditions of a node mean that its instance should be replaced.
     fn repair_policies(&self) -> &'static [RepairPolicy] {
         &[]
     }
@@ -190,7 +194,7 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
 pub enum Deletion {
     /// It is under way; ask again.
     Requested,
-    /// The cloud is sure that there is no such machine.
+    /// The cloud is sure that there is no such instance.
     Gone,
 }
 
@@ -199,11 +203,11 @@ pub enum Deletion {
 pub enum Updated {
     /// There was nothing to do.
     Nothing,
-    /// The machine was changed; the claim gets these annotations.
+    /// The instance was changed; the claim gets these annotations.
     Changed(Labels),
 }
 
-/// A condition of a node that means that its machine should be replaced.
+/// A condition of a node that means that its instance should be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepairPolicy {
     /// The node condition.

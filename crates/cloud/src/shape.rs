@@ -8,10 +8,10 @@ use joiner_core::{
     resources::{CPU, MEMORY, PODS, Resources},
 };
 
-/// Pods that a machine takes: Kubernetes' own default.
+/// Pods that an instance takes: Kubernetes' own default.
 const PODS_MAX: i64 = 110;
 
-/// The size of a machine.
+/// The size of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// The value of the instance type label.
@@ -22,7 +22,7 @@ pub struct Shape {
     pub gib: i64,
 }
 
-/// Where, how and for how much a machine of a shape can be had.
+/// Where, how and for how much an instance of a shape can be had.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms<'t> {
     /// The value of the zone label.

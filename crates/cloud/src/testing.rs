@@ -21,7 +21,7 @@ use crate::{
     class::{ClassCondition, ClassKind, ClassStatus, NodeClass, SpecHash},
     conformance::Mishap,
     inputs::{ClassInputs, OrderInputs},
-    machine::{Machine, Measured},
+    instance::{Instance, Measured},
     needs::Needs,
     notes::Notes,
     order::{ClaimId, Order},
@@ -39,7 +39,7 @@ pub const TEST_NODE_CLASS: ClassKind = ClassKind {
 /// How long the cloud may take to answer.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Which conditions of a node mean that its machine should be replaced, unless a test says otherwise.
+/// Which conditions of a node mean that its instance should be replaced, unless a test says otherwise.
 const REPAIR_POLICIES: &[RepairPolicy] =
     &[RepairPolicy { condition: "BadNode", status: "False", toleration: Duration::from_mins(30) }];
 
@@ -61,31 +61,31 @@ pub struct TestCloud {
 /// What the cloud has, and what it will do.
 #[derive(Debug)]
 pub struct State {
-    /// Machines by their provider's name.
-    pub machines: BTreeMap<String, Machine>,
-    /// Machines of others, by their provider's name.
-    pub foreign: BTreeMap<String, Machine>,
-    /// Copies that people made of machines, with their marks, by their provider's name.
-    pub copies: BTreeMap<String, Machine>,
+    /// Instances by their provider's name.
+    pub instances: BTreeMap<String, Instance>,
+    /// Instances of others, by their provider's name.
+    pub foreign: BTreeMap<String, Instance>,
+    /// Copies that people made of instances, with their marks, by their provider's name.
+    pub copies: BTreeMap<String, Instance>,
     /// What was asked, in order: `create web-1`, `delete test://web-1`, `list`.
     pub calls: Vec<String>,
-    /// What the next creations answer instead of making a machine; none makes one.
+    /// What the next creations answer instead of making an instance; none makes one.
     pub next_create: VecDeque<Option<CloudError>>,
-    /// What the next deletions answer instead of removing a machine.
+    /// What the next deletions answer instead of removing an instance.
     pub next_delete: VecDeque<Option<CloudError>>,
-    /// What the next questions for a machine, or for all, answer instead.
+    /// What the next questions for an instance, or for all, answer instead.
     pub next_get: VecDeque<Option<CloudError>>,
     /// What goes wrong with a call, and how many calls get through first.
     pub mishap: Option<(Mishap, u32)>,
-    /// How often a deletion has to be asked for until the machine is gone.
+    /// How often a deletion has to be asked for until the instance is gone.
     pub asks_until_gone: u32,
-    /// Why every machine is not as it should be.
+    /// Why every instance is not as it should be.
     pub drift: Option<String>,
-    /// What the next questions whether a machine is as it should be answer instead.
+    /// What the next questions whether an instance is as it should be answer instead.
     pub next_drift: VecDeque<Option<CloudError>>,
-    /// Which conditions of a node mean that its machine should be replaced.
+    /// Which conditions of a node mean that its instance should be replaced.
     pub repair_policies: &'static [RepairPolicy],
-    /// Types that machines can have.
+    /// Types that instances can have.
     pub types: InstanceTypes,
     /// What every class is said to be.
     pub class: ClassCondition,
@@ -103,7 +103,7 @@ pub struct State {
     pub predecessor_lease: Option<&'static str>,
     /// The finalizer of classes.
     pub class_finalizer: Option<&'static str>,
-    /// What machines of every class are made from.
+    /// What instances of every class are made from.
     pub class_hash: Option<SpecHash>,
     /// What the predecessor wrote into labels.
     pub label_corrections: &'static [LabelCorrection],
@@ -113,7 +113,7 @@ pub struct State {
 impl Default for State {
     fn default() -> Self {
         Self {
-            machines: BTreeMap::new(),
+            instances: BTreeMap::new(),
             foreign: BTreeMap::new(),
             copies: BTreeMap::new(),
             calls: Vec::new(),
@@ -147,7 +147,7 @@ impl Default for State {
     }
 }
 
-/// Machines of 2, 4, 8 and 16 CPUs with 4 GiB for each, in two zones, on demand and spot.
+/// Instances of 2, 4, 8 and 16 CPUs with 4 GiB for each, in two zones, on demand and spot.
 pub fn instance_types() -> InstanceTypes {
     [2, 4, 8, 16].into_iter().map(instance_type).collect()
 }
@@ -163,7 +163,7 @@ fn instance_type(cpus: i64) -> Arc<InstanceType> {
 }
 
 impl TestCloud {
-    /// A cloud without machines.
+    /// A cloud without instances.
     pub fn new() -> Self {
         Self::default()
     }
@@ -232,21 +232,21 @@ impl State {
         Some(mishap)
     }
 
-    fn create(&mut self, order: &Order) -> Result<Machine, CloudError> {
+    fn create(&mut self, order: &Order) -> Result<Instance, CloudError> {
         if let Some(Some(error)) = self.next_create.pop_front() {
             return Err(error);
         }
         let own =
-            self.machines.values().find(|machine| machine.claim.as_ref() == Some(&order.claim));
-        if let Some(machine) = own {
-            return Ok(machine.clone());
+            self.instances.values().find(|instance| instance.claim.as_ref() == Some(&order.claim));
+        if let Some(instance) = own {
+            return Ok(instance.clone());
         }
         let provider_id = format!("test://{}", order.claim.name);
-        if self.machines.contains_key(&provider_id) || self.foreign.contains_key(&provider_id) {
+        if self.instances.contains_key(&provider_id) || self.foreign.contains_key(&provider_id) {
             return Err(CloudError::Create {
                 reason: "NameTaken",
                 message: format!(
-                    "machine {provider_id:?} exists and was not made for NodeClaim {}: remove it",
+                    "instance {provider_id:?} exists and was not made for NodeClaim {}: remove it",
                     order.claim.name
                 ),
             });
@@ -254,7 +254,7 @@ impl State {
         let Some(choice) = choice::cheapest(order, &self.types, &WellKnown::default()) else {
             return Err(CloudError::InsufficientCapacity("no type serves the order".to_owned()));
         };
-        let machine = Machine {
+        let instance = Instance {
             provider_id,
             claim: Some(order.claim.clone()),
             image_id: Some("test-image".to_owned()),
@@ -262,10 +262,10 @@ impl State {
             capacity: choice.instance_type.offered_capacity(choice.offering),
             allocatable: choice.instance_type.allocatable(choice.offering),
             holds_join_data: true,
-            ..Machine::default()
+            ..Instance::default()
         };
-        self.machines.insert(machine.provider_id.clone(), machine.clone());
-        Ok(machine)
+        self.instances.insert(instance.provider_id.clone(), instance.clone());
+        Ok(instance)
     }
 
     fn delete(
@@ -276,20 +276,20 @@ impl State {
         if let Some(Some(error)) = self.next_delete.pop_front() {
             return Err(error);
         }
-        let is_meant = |machine: &Machine| match provider_id {
-            // A machine of another claim is not meant, whatever it is called. A mark without an
+        let is_meant = |instance: &Instance| match provider_id {
+            // An instance of another claim is not meant, whatever it is called. A mark without an
             // identity does not say whose it is.
             Some(id) => {
-                let own = machine.claim.as_ref().map_or("", |own| &own.uid);
-                machine.provider_id == id && (own.is_empty() || own == claim.uid)
+                let own = instance.claim.as_ref().map_or("", |own| &own.uid);
+                instance.provider_id == id && (own.is_empty() || own == claim.uid)
             }
-            None => machine.claim.as_ref() == Some(claim),
+            None => instance.claim.as_ref() == Some(claim),
         };
         let Some(id) = self
-            .machines
+            .instances
             .values()
-            .find(|machine| is_meant(machine))
-            .map(|machine| machine.provider_id.clone())
+            .find(|instance| is_meant(instance))
+            .map(|instance| instance.provider_id.clone())
         else {
             return Ok(Deletion::Gone);
         };
@@ -297,9 +297,9 @@ impl State {
         *asked += 1;
         if *asked > self.asks_until_gone {
             self.asked_to_go.remove(&id);
-            self.machines.remove(&id);
-        } else if let Some(machine) = self.machines.get_mut(&id) {
-            machine.deleting = true;
+            self.instances.remove(&id);
+        } else if let Some(instance) = self.instances.get_mut(&id) {
+            instance.deleting = true;
         }
         Ok(Deletion::Requested)
     }
@@ -369,14 +369,14 @@ impl CloudProvider for TestCloud {
         let what = format!("measured {provider_id}: {instance_type} has {capacity}");
         let mut state = self.state();
         state.calls.push(what);
-        state.machines.contains_key(*provider_id)
+        state.instances.contains_key(*provider_id)
     }
 
-    async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {
-        self.call(format!("adopt {}", machine.provider_id), |state| {
-            if let Some(machine) = state.machines.get_mut(&machine.provider_id) {
-                machine.claim = Some(by.claim.clone());
-                machine.cluster_unproven = false;
+    async fn adopt(&self, instance: &Instance, by: &Adoption) -> Result<bool, CloudError> {
+        self.call(format!("adopt {}", instance.provider_id), |state| {
+            if let Some(instance) = state.instances.get_mut(&instance.provider_id) {
+                instance.claim = Some(by.claim.clone());
+                instance.cluster_unproven = false;
             }
             Ok(true)
         })
@@ -385,9 +385,11 @@ impl CloudProvider for TestCloud {
 
     async fn empty_join_data(&self, claim: &ClaimId, provider_id: &str) -> Result<(), CloudError> {
         self.call(format!("empty join data {provider_id}"), |state| {
-            let machine = state.machines.get_mut(provider_id);
-            if let Some(machine) = machine.filter(|machine| machine.claim.as_ref() == Some(claim)) {
-                machine.holds_join_data = false;
+            let instance = state.instances.get_mut(provider_id);
+            if let Some(instance) =
+                instance.filter(|instance| instance.claim.as_ref() == Some(claim))
+            {
+                instance.holds_join_data = false;
             }
             Ok(())
         })
@@ -410,7 +412,7 @@ impl CloudProvider for TestCloud {
         Ok(Arc::clone(&self.state().types))
     }
 
-    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+    async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
         self.call(format!("create {}", order.claim.name), |state| {
             state.order_inputs.insert(order.claim.clone(), order.inputs.clone());
             state.create(order)
@@ -427,24 +429,24 @@ impl CloudProvider for TestCloud {
         self.call(what, |state| state.delete(claim, provider_id)).await
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
         let find = |state: &State| {
-            state.machines.get(provider_id).filter(|machine| !machine.deleting).cloned()
+            state.instances.get(provider_id).filter(|instance| !instance.deleting).cloned()
         };
         self.call(format!("get {provider_id}"), |state| state.look(find)).await
     }
 
-    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
-        let all = |state: &State| state.machines.values().cloned().collect();
+    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+        let all = |state: &State| state.instances.values().cloned().collect();
         self.call("list".to_owned(), |state| state.look(all)).await
     }
 
     async fn drift(
         &self,
-        machine: &Machine,
+        instance: &Instance,
         _class: &NodeClass,
     ) -> Result<Option<String>, CloudError> {
-        self.call(format!("drift {}", machine.provider_id), |state| {
+        self.call(format!("drift {}", instance.provider_id), |state| {
             match state.next_drift.pop_front().flatten() {
                 Some(error) => Err(error),
                 None => Ok(state.drift.clone()),

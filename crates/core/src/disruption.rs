@@ -1,4 +1,4 @@
-//! What the removal of machines depends on besides the snapshot, and what is decided about it.
+//! What the removal of instances depends on besides the snapshot, and what is decided about it.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -14,14 +14,14 @@ use crate::{
 /// How long a command that moves pods is only proposed, until it is looked at once more.
 pub const VALIDATION_DELAY: SignedDuration = SignedDuration::from_secs(15);
 
-/// The machines of a snapshot as candidates for removal, and the rules of their pools.
+/// The instances of a snapshot as candidates for removal, and the rules of their pools.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
     /// One for each of the snapshot's nodes, in the same order.
-    pub machines: Vec<Machine>,
-    /// What each pool allows, by its name. A machine whose pool is not here has lost it.
+    pub instances: Vec<Instance>,
+    /// What each pool allows, by its name. An instance whose pool is not here has lost it.
     pub pools: BTreeMap<String, PoolRules>,
-    /// Who has paused the removal of machines for the whole cluster.
+    /// Who has paused the removal of instances for the whole cluster.
     pub paused: Option<Paused>,
     /// Moves that were made and undone, and are not made again for a while.
     pub held_back: Vec<HeldMove>,
@@ -29,10 +29,10 @@ pub struct Fleet {
     pub now: Timestamp,
 }
 
-/// What is known of a machine besides what pods care about.
+/// What is known of an instance besides what pods care about.
 #[derive(Debug, Clone, Default)]
-pub struct Machine {
-    /// What its claim says; nothing for a machine that is not ours.
+pub struct Instance {
+    /// What its claim says; nothing for an instance that is not ours.
     pub claim: Option<ClaimFacts>,
     /// Whether its Node says that it is ready.
     pub ready: bool,
@@ -40,7 +40,7 @@ pub struct Machine {
     pub queued: bool,
     /// Whether a pod was promised a place on it a moment ago.
     pub nominated: bool,
-    /// Whether another Node says that it is the same machine, so that nobody knows what runs on it.
+    /// Whether another Node says that it is the same instance, so that nobody knows what runs on it.
     pub shared: bool,
     /// Whether the annotation on its Node forbids its removal.
     pub do_not_disrupt: bool,
@@ -48,7 +48,7 @@ pub struct Machine {
     pub pods: Vec<PodFacts>,
 }
 
-/// What a machine's claim says about its removal.
+/// What an instance's claim says about its removal.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimFacts {
     /// Since when nothing has happened to its pods; nothing before it is initialized.
@@ -61,13 +61,13 @@ pub struct ClaimFacts {
     pub expires: Option<Timestamp>,
     /// Whether its pods are removed by force in the end, so that protected pods delay its removal but do not forbid it.
     pub has_grace_period: bool,
-    /// Whether its machine is being removed by its provider.
+    /// Whether its instance is being removed by its provider.
     pub instance_terminating: bool,
-    /// Whether its machine is being rebooted, and comes back.
+    /// Whether its instance is being rebooted, and comes back.
     pub rebooting: bool,
 }
 
-/// Why a machine is not what its pool wants.
+/// Why an instance is not what its pool wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drifted {
     /// A word in camel case.
@@ -76,10 +76,10 @@ pub struct Drifted {
     pub since: Timestamp,
 }
 
-/// What the removal of a machine means for one of its pods.
+/// What the removal of an instance means for one of its pods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodFacts {
-    /// Whether it needs another place when its machine goes.
+    /// Whether it needs another place when its instance goes.
     pub reschedulable: bool,
     /// Whether it could be moved now, so that a place has to be found for it.
     pub movable: bool,
@@ -111,30 +111,30 @@ pub enum KeptBy {
 /// What a pool allows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PoolRules {
-    /// When machines that are needed less are removed.
+    /// When instances that are needed less are removed.
     pub policy: ConsolidationPolicy,
     /// What moves have to be worth, where the pool says more than its policy.
     pub min_score: Option<MinScore>,
-    /// How long a machine must have been quiet; nothing forbids consolidation.
+    /// How long an instance must have been quiet; nothing forbids consolidation.
     pub consolidate_after: Option<SignedDuration>,
-    /// How many machines may be removed at once, and when.
+    /// How many instances may be removed at once, and when.
     pub budgets: Vec<NodeBudget>,
-    /// How many machines a static pool keeps.
+    /// How many instances a static pool keeps.
     pub replicas: Option<u32>,
-    /// The pool's limit of machines.
+    /// The pool's limit of instances.
     pub nodes_max: Option<u32>,
-    /// Whether drifted machines of a static pool go before their replacements come, where the limit
+    /// Whether drifted instances of a static pool go before their replacements come, where the limit
     /// has no room for both.
     pub delete_first: bool,
-    /// Who has paused the removal of the pool's machines.
+    /// Who has paused the removal of the pool's instances.
     pub paused: Option<Paused>,
-    /// Until when drifted machines are left alone, because replacing one has failed.
+    /// Until when drifted instances are left alone, because replacing one has failed.
     pub drift_resumes: Option<Timestamp>,
     /// Since when it has been restless at every look, as far as somebody remembers.
     pub restless_since: Option<Timestamp>,
 }
 
-/// When machines that are needed less are removed.
+/// When instances that are needed less are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ConsolidationPolicy {
     /// Only once they are empty.
@@ -171,7 +171,7 @@ impl MinScore {
             Self::Score(_) => None,
             Self::Unreadable(text) => Some(format!(
                 "annotation {} is {text:?}, which is no number above 0, such as 0.5: until it is \
-                 corrected or removed, no machine of the pool that holds pods is consolidated",
+                 corrected or removed, no instance of the pool that holds pods is consolidated",
                 label::CONSOLIDATION_MIN_SCORE
             )),
         }
@@ -181,7 +181,7 @@ impl MinScore {
 /// A pool's disruption budget, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeBudget {
-    /// A number, or a percentage of the pool's machines.
+    /// A number, or a percentage of the pool's instances.
     pub nodes: String,
     /// What it is about; everything if nothing is named.
     pub reasons: Vec<String>,
@@ -243,7 +243,7 @@ impl FromStr for NodeCount {
     }
 }
 
-/// Somebody wants machines to be left alone.
+/// Somebody wants instances to be left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paused {
     /// Who, and why, as a phrase for people.
@@ -266,24 +266,24 @@ impl fmt::Display for Paused {
 /// A kind of move that was undone soon after it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldMove {
-    /// The pool whose machine was removed.
+    /// The pool whose instance was removed.
     pub pool: String,
-    /// The type of the machine.
+    /// The type of the instance.
     pub instance_type: String,
-    /// Until when such machines are left alone.
+    /// Until when such instances are left alone.
     pub until: Timestamp,
 }
 
-/// What was decided about the machines of a cluster.
+/// What was decided about the instances of a cluster.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Disruptions {
     /// What to do, in this order. All of it can be begun at once: no command is in another's way.
     pub commands: Vec<Command>,
-    /// For each machine that stays and that we could remove, why it stays, the first reason first; in order of name.
+    /// For each instance that stays and that we could remove, why it stays, the first reason first; in order of name.
     pub staying: Vec<Staying>,
     /// What each pool's budgets come to, in order of name and reason.
     pub allowances: Vec<Allowance>,
-    /// How many machines each method could consider, after everything that keeps machines but before budgets.
+    /// How many instances each method could consider, after everything that keeps instances but before budgets.
     pub eligible: Vec<(Method, usize)>,
     /// Pools in which much has just happened, in order of name.
     pub restless: Vec<Restless>,
@@ -298,18 +298,18 @@ pub struct Restless {
     pub until: Option<Timestamp>,
 }
 
-/// Something to do about machines.
+/// Something to do about instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Command {
     /// Who proposes it.
     pub method: Method,
-    /// Whether machines come before machines go.
+    /// Whether instances come before instances go.
     pub decision: Decision,
-    /// The machines that go.
+    /// The instances that go.
     pub candidates: Vec<Candidate>,
-    /// The machines that come first.
+    /// The instances that come first.
     pub replacements: Vec<PlannedClaim>,
-    /// Where pods go on machines that exist.
+    /// Where pods go on instances that exist.
     #[serde(rename = "existing", default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<ExistingPlacement>,
     /// Why.
@@ -317,7 +317,7 @@ pub struct Command {
     /// How much less an hour costs.
     pub savings: f64,
     /// What that is worth for the moving, to the pool to which it is worth least; 0 where it is not weighed, since
-    /// nothing moves or the machines have to go.
+    /// nothing moves or the instances have to go.
     pub score: f64,
     /// How much the savings are worth the moving, for each pool that asks for that, in order of name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -340,17 +340,17 @@ pub struct Score {
     pub disruption: f64,
 }
 
-/// Whether machines come before machines go.
+/// Whether instances come before instances go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// Machines go.
+    /// Instances go.
     Delete,
-    /// Machines go once others have come.
+    /// Instances go once others have come.
     Replace,
 }
 
-/// A machine that goes.
+/// An instance that goes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
@@ -365,7 +365,7 @@ pub struct Candidate {
     pub pods: Vec<String>,
 }
 
-/// A machine that stays.
+/// An instance that stays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Staying {
     /// The node's name, or the claim's while there is none.
@@ -384,12 +384,12 @@ pub struct Allowance {
     pub pool: String,
     /// What for.
     pub reason: DisruptionReason,
-    /// How many machines the budgets in force allow.
+    /// How many instances the budgets in force allow.
     pub allowed: u32,
-    /// How many machines take from it: not ready, or on their way out for whatever reason.
+    /// How many instances take from it: not ready, or on their way out for whatever reason.
     pub consuming: u32,
-    /// How many machines the pool has, as budgets count them.
-    pub machines: u32,
+    /// How many instances the pool has, as budgets count them.
+    pub instances: u32,
     /// When the budgets allow more next, if a schedule says so.
     pub opens: Option<Timestamp>,
     /// Why a budget cannot be read, so that nothing is allowed.
@@ -429,7 +429,7 @@ words! {
         Underutilized = "Underutilized",
         /// There is nothing to move.
         Empty = "Empty",
-        /// The machine is not what its pool wants.
+        /// The instance is not what its pool wants.
         Drifted = "Drifted",
         /// The node is unhealthy. Karpenter 1.15 knows this reason.
         Unhealthy = "Unhealthy",
@@ -444,15 +444,15 @@ impl DisruptionReason {
 words! {
     /// Who proposes a command, in the order in which they are asked.
     Method {
-        /// Removes machines that hold nothing.
+        /// Removes instances that hold nothing.
         Emptiness = "emptiness",
-        /// Replaces drifted machines of static pools.
+        /// Replaces drifted instances of static pools.
         StaticDrift = "staticDrift",
-        /// Replaces drifted machines.
+        /// Replaces drifted instances.
         Drift = "drift",
-        /// Removes or replaces several machines together.
+        /// Removes or replaces several instances together.
         MultiNode = "multiNodeConsolidation",
-        /// Removes or replaces one machine.
+        /// Removes or replaces one instance.
         SingleNode = "singleNodeConsolidation",
     }
 }
@@ -504,10 +504,10 @@ words! {
     }
 }
 
-/// What the user can choose about the removal of machines.
+/// What the user can choose about the removal of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DisruptionSettings {
-    /// Whether spot machines may be replaced by cheaper spot machines.
+    /// Whether spot instances may be replaced by cheaper spot instances.
     pub spot_to_spot: bool,
     /// Whether a consolidation has to hold, too, where the scheduler puts the pods rather than the plan.
     pub as_scheduled: bool,

@@ -1,4 +1,4 @@
-//! What a provider can make: shapes of machines and the terms on which they are offered.
+//! What a provider can make: shapes of instances and the terms on which they are offered.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,16 +13,16 @@ use crate::{
     resources::{HUGE_PAGES_PREFIX, MEMORY, Resources},
 };
 
-/// A shape of machine.
+/// A shape of instance.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InstanceType {
     /// The value of the instance type label.
     pub name: String,
-    /// The labels such a machine can have.
+    /// The labels such an instance can have.
     pub requirements: Requirements,
-    /// What the machine has.
+    /// What the instance has.
     pub capacity: Resources,
-    /// What the machine keeps for itself.
+    /// What the instance keeps for itself.
     pub overhead: Overhead,
     /// Where, how and for how much it can be had.
     pub offerings: Vec<Offering>,
@@ -35,7 +35,7 @@ pub struct InstanceType {
     pub capacity_overlaid: bool,
 }
 
-/// What a machine keeps for itself.
+/// What an instance keeps for itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Overhead {
     /// For the kubelet and the container runtime.
@@ -53,7 +53,7 @@ impl Overhead {
     }
 }
 
-/// One way to get a machine of a type.
+/// One way to get an instance of a type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offering {
     /// Zone, capacity type and whatever else tells offerings apart.
@@ -62,7 +62,7 @@ pub struct Offering {
     pub price: f64,
     /// Whether it can be had now.
     pub available: bool,
-    /// How many machines of this reservation are left.
+    /// How many instances of this reservation are left.
     pub reservation_capacity: u32,
     /// Replaces the type's capacity, resource by resource.
     pub capacity: Resources,
@@ -97,7 +97,7 @@ impl Offering {
 }
 
 impl InstanceType {
-    /// What pods can use of a machine got through `offering`.
+    /// What pods can use of an instance got through `offering`.
     ///
     /// COMPAT: upstream documents that an offering's amounts replace the type's, and adds them.
     /// Here they replace them.
@@ -107,7 +107,7 @@ impl InstanceType {
         allocatable(&capacity, &overhead)
     }
 
-    /// What a machine got through `offering` has.
+    /// What an instance got through `offering` has.
     pub fn offered_capacity(&self, offering: &Offering) -> Resources {
         self.capacity.overlaid(&offering.capacity)
     }
@@ -201,7 +201,7 @@ impl Catalog {
     ///
     /// A label that one provider fills in is then known everywhere, so a claim of any pool may
     /// leave it open. Types of the others are therefore told not to have it: a pod that asks for it
-    /// must not end up on a machine that never gets it.
+    /// must not end up on an instance that never gets it.
     pub fn merged(parts: &[Self]) -> Self {
         let mut all = Self::default();
         for part in parts {
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn allocatable_is_capacity_less_all_overhead() {
-        let machine = InstanceType {
+        let instance = InstanceType {
             capacity: resources(&[("cpu", "4"), ("memory", "8Gi"), ("pods", "110")]),
             overhead: Overhead {
                 kube_reserved: resources(&[("cpu", "100m"), ("memory", "1Gi")]),
@@ -280,16 +280,16 @@ mod tests {
             ..InstanceType::default()
         };
         assert_eq!(
-            machine.allocatable(&Offering::default()).to_string(),
+            instance.allocatable(&Offering::default()).to_string(),
             "cpu 3800m, memory 7068Mi, pods 110"
         );
-        assert_eq!(machine.offered_capacity(&Offering::default()), machine.capacity);
+        assert_eq!(instance.offered_capacity(&Offering::default()), instance.capacity);
     }
 
     #[test]
     fn overhead_may_exceed_capacity() {
-        let machine = with_overhead(&[("cpu", "1"), ("memory", "1Gi")], &[("memory", "2Gi")]);
-        let room = machine.allocatable(&Offering::default());
+        let instance = with_overhead(&[("cpu", "1"), ("memory", "1Gi")], &[("memory", "2Gi")]);
+        let room = instance.allocatable(&Offering::default());
         assert_eq!(room.to_string(), "cpu 1, memory -1Gi");
         assert!(!resources(&[("cpu", "1")]).fits(&room));
     }
@@ -315,14 +315,14 @@ mod tests {
                 "hugepages-2Mi 0, memory 0",
             ),
         ] {
-            let machine = with_overhead(capacity, overhead);
-            assert_eq!(machine.allocatable(&Offering::default()).to_string(), expected);
+            let instance = with_overhead(capacity, overhead);
+            assert_eq!(instance.allocatable(&Offering::default()).to_string(), expected);
         }
     }
 
     #[test]
     fn an_offering_replaces_amounts_resource_by_resource() {
-        let machine = with_overhead(
+        let instance = with_overhead(
             &[("cpu", "4"), ("memory", "16Gi")],
             &[("cpu", "100m"), ("memory", "1Gi")],
         );
@@ -332,18 +332,18 @@ mod tests {
             ..Offering::default()
         };
         assert_eq!(
-            machine.offered_capacity(&offering).to_string(),
+            instance.offered_capacity(&offering).to_string(),
             "cpu 4, example.com/slots 12, memory 12Gi"
         );
         // COMPAT: Karpenter adds, and would say memory 24Gi.
         assert_eq!(
-            machine.allocatable(&offering).to_string(),
+            instance.allocatable(&offering).to_string(),
             "cpu 3900m, example.com/slots 10, memory 9Gi"
         );
         let huge =
             Offering { capacity: resources(&[("hugepages-1Gi", "4Gi")]), ..Offering::default() };
         assert_eq!(
-            machine.allocatable(&huge).to_string(),
+            instance.allocatable(&huge).to_string(),
             "cpu 3900m, hugepages-1Gi 4Gi, memory 11Gi"
         );
     }
@@ -359,7 +359,7 @@ mod tests {
             available,
             ..Offering::default()
         };
-        let machine = InstanceType {
+        let instance = InstanceType {
             offerings: vec![
                 offering("a", 3.0, true),
                 offering("b", 2.0, true),
@@ -369,9 +369,9 @@ mod tests {
         };
         let well_known = WellKnown::default();
         let cheapest = |zones: &[&str]| {
-            machine.cheapest(&specs(&[(label::ZONE, Operator::In, zones)]), &well_known)
+            instance.cheapest(&specs(&[(label::ZONE, Operator::In, zones)]), &well_known)
         };
-        assert_eq!(machine.cheapest(&Requirements::new(), &well_known), Some(2.0));
+        assert_eq!(instance.cheapest(&Requirements::new(), &well_known), Some(2.0));
         assert_eq!(cheapest(&["a"]), Some(3.0));
         assert_eq!(cheapest(&["a", "b", "c"]), Some(2.0));
         assert_eq!(cheapest(&["c"]), None);

@@ -31,7 +31,7 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 /// The node's own name as the kubelet knows it.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// Capacity type of machines that somebody has already paid for.
+/// Capacity type of instances that somebody has already paid for.
 pub const CAPACITY_TYPE_RESERVED: &str = "reserved";
 /// Capacity type that may be taken back.
 pub const CAPACITY_TYPE_SPOT: &str = "spot";
@@ -52,10 +52,10 @@ pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applie
 /// its start.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 /// Annotation of a pool, or of the namespace that the controller's lease lives in: none of the pool's
-/// machines, or none at all, is removed or replaced by our own decision. Its text says who wants
+/// instances, or none at all, is removed or replaced by our own decision. Its text says who wants
 /// that, and why.
 pub const PAUSE_DISRUPTION: &str = "joiner.sh/pause-disruption";
-/// Annotation of a pool: what moves of its machines have to be worth at least, as the policy Balanced counts it, whatever
+/// Annotation of a pool: what moves of its instances have to be worth at least, as the policy Balanced counts it, whatever
 /// the pool's policy is.
 pub const CONSOLIDATION_MIN_SCORE: &str = "joiner.sh/consolidation-min-score";
 

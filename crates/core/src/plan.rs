@@ -11,12 +11,12 @@ use crate::{
     label::Labels, reason::Reason, requirement::RequirementSpec, resources::Resources, taint::Taint,
 };
 
-/// The answer to: which machines do these pods need?
+/// The answer to: which instances do these pods need?
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// Claims to make, in the order they were opened.
     pub claims: Vec<PlannedClaim>,
-    /// Machines that exist or are on their way and that receive pods.
+    /// Instances that exist or are on their way and that receive pods.
     pub existing: Vec<ExistingPlacement>,
     /// Pods that were considered and have no place.
     pub unschedulable: Vec<Unplaced>,
@@ -51,7 +51,7 @@ pub struct PlannedClaim {
     pub price: f64,
 }
 
-/// Pods for a machine that exists or is on its way.
+/// Pods for an instance that exists or is on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExistingPlacement {
@@ -64,7 +64,7 @@ pub struct ExistingPlacement {
 }
 
 impl ExistingPlacement {
-    /// The name that the machine is known by, as [`Node::name`](crate::snapshot::Node::name).
+    /// The name that the instance is known by, as [`Node::name`](crate::snapshot::Node::name).
     pub fn name(&self) -> &str {
         if self.node.is_empty() { &self.node_claim } else { &self.node }
     }

@@ -230,7 +230,7 @@ impl Pod {
     }
 }
 
-/// How many bytes of memory weigh as much as a thousandth of a CPU: machines mostly have 4Gi for each CPU.
+/// How many bytes of memory weigh as much as a thousandth of a CPU: instances mostly have 4Gi for each CPU.
 const BYTES_PER_MILLICPU: f64 = (4_u64 << 30) as f64 / 1000.0;
 
 /// How large a pod is, roughly: each size is twice the one before. Pods that move do so in the order of their sizes, the

@@ -1,8 +1,8 @@
-//! Node pools: the templates that new machines are made from.
+//! Node pools: the templates that new instances are made from.
 
 use crate::{label::Labels, requirement::RequirementSpec, resources::Resources, taint::Taint};
 
-/// A pool and the template of its machines.
+/// A pool and the template of its instances.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodePool {
     /// Name.
@@ -11,23 +11,23 @@ pub struct NodePool {
     pub uid: String,
     /// Heavier pools are tried first.
     pub weight: u32,
-    /// Whether the pool keeps a fixed number of machines and takes no part in placing pods.
+    /// Whether the pool keeps a fixed number of instances and takes no part in placing pods.
     pub is_static: bool,
     /// Whether the pool can be used.
     pub readiness: Readiness,
-    /// Why its last machines have not joined, if too many have not: it is then tried after all others.
+    /// Why its last instances have not joined, if too many have not: it is then tried after all others.
     pub failing: Option<String>,
-    /// What its machines are made of.
+    /// What its instances are made of.
     pub node_class: NodeClassRef,
-    /// Labels of its machines.
+    /// Labels of its instances.
     pub labels: Labels,
     /// Annotations of its claims.
     pub annotations: Labels,
-    /// Taints of its machines.
+    /// Taints of its instances.
     pub taints: Vec<Taint>,
-    /// Taints that something removes soon after the machine has started.
+    /// Taints that something removes soon after the instance has started.
     pub startup_taints: Vec<Taint>,
-    /// Requirements on its machines.
+    /// Requirements on its instances.
     pub requirements: Vec<RequirementSpec>,
     /// How much of each resource the pool may have in total.
     pub limits: Resources,

@@ -1,14 +1,14 @@
-//! What a machine costs where its cloud has no price list.
+//! What an instance costs where its cloud has no price list.
 //!
 //! Private clouds rarely have prices, but plans are compared by them. One function for all
-//! providers gives machines of equal size equal prices, and larger ones higher prices.
+//! providers gives instances of equal size equal prices, and larger ones higher prices.
 
 use crate::resources::{CPU, MEMORY, Resources};
 
 /// Resources that count as GPUs.
 const GPUS: [&str; 4] = ["nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"];
 
-/// Prices of an hour of what a machine is made of, in any unit; only comparisons matter.
+/// Prices of an hour of what an instance is made of, in any unit; only comparisons matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnitPrices {
     /// Of a virtual CPU.
@@ -17,7 +17,7 @@ pub struct UnitPrices {
     pub per_gb: f64,
     /// Of a GPU.
     pub per_gpu: f64,
-    /// Of a machine of any size. Above zero it makes one machine cheaper than two halves.
+    /// Of an instance of any size. Above zero it makes one instance cheaper than two halves.
     pub per_vm: f64,
 }
 
@@ -29,9 +29,9 @@ impl Default for UnitPrices {
 }
 
 impl UnitPrices {
-    /// The price of an hour of a machine that is made of `parts`. Whole units count, and resources
+    /// The price of an hour of an instance that is made of `parts`. Whole units count, and resources
     /// that have no price cost nothing.
-    pub fn of_machine(&self, parts: &Resources) -> f64 {
+    pub fn of_instance(&self, parts: &Resources) -> f64 {
         let amount = |name: &str| parts.get(name).floor() as f64;
         let gpus: f64 = GPUS.iter().map(|name| amount(name)).sum();
         self.per_vcpu * amount(CPU)
@@ -45,31 +45,31 @@ impl UnitPrices {
 mod tests {
     use super::*;
 
-    fn machine(parts: &[(&str, &str)]) -> Resources {
+    fn instance(parts: &[(&str, &str)]) -> Resources {
         parts.iter().map(|&(name, amount)| (name, amount.parse().unwrap())).collect()
     }
 
     #[test]
-    fn a_machine_costs_what_its_parts_cost() {
+    fn an_instance_costs_what_its_parts_cost() {
         let prices = UnitPrices::default();
-        let small = machine(&[("cpu", "1"), ("memory", "2Gi"), ("pods", "110")]);
-        assert_eq!(prices.of_machine(&small).to_string(), "0.027147483648");
+        let small = instance(&[("cpu", "1"), ("memory", "2Gi"), ("pods", "110")]);
+        assert_eq!(prices.of_instance(&small).to_string(), "0.027147483648");
         let with_gpus =
-            machine(&[("cpu", "8"), ("memory", "32G"), ("nvidia.com/gpu", "2"), ("a.b/c", "9")]);
-        assert_eq!(prices.of_machine(&with_gpus).to_string(), "2.232");
-        assert_eq!(prices.of_machine(&Resources::new()).to_string(), "0");
+            instance(&[("cpu", "8"), ("memory", "32G"), ("nvidia.com/gpu", "2"), ("a.b/c", "9")]);
+        assert_eq!(prices.of_instance(&with_gpus).to_string(), "2.232");
+        assert_eq!(prices.of_instance(&Resources::new()).to_string(), "0");
     }
 
     #[test]
-    fn a_price_per_machine_makes_one_whole_cheaper_than_two_halves() {
-        let half = machine(&[("cpu", "4"), ("memory", "16Gi")]);
-        let whole = machine(&[("cpu", "8"), ("memory", "32Gi")]);
+    fn a_price_per_instance_makes_one_whole_cheaper_than_two_halves() {
+        let half = instance(&[("cpu", "4"), ("memory", "16Gi")]);
+        let whole = instance(&[("cpu", "8"), ("memory", "32Gi")]);
         let prices = UnitPrices::default();
         assert_eq!(
-            prices.of_machine(&whole).to_string(),
-            (2.0 * prices.of_machine(&half)).to_string()
+            prices.of_instance(&whole).to_string(),
+            (2.0 * prices.of_instance(&half)).to_string()
         );
         let prices = UnitPrices { per_vm: 0.5, ..prices };
-        assert!(prices.of_machine(&whole) < 2.0 * prices.of_machine(&half));
+        assert!(prices.of_instance(&whole) < 2.0 * prices.of_instance(&half));
     }
 }

@@ -31,7 +31,7 @@ pub enum Format {
 /// prints.
 ///
 /// COMPAT: in Kubernetes an amount may have any number of digits. Here everything beyond 10^29
-/// counts as 10^29, so that an amount is a machine number and a sum cannot overflow.
+/// counts as 10^29, so that an amount is an instance number and a sum cannot overflow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Quantity {
     nanos: i128,

@@ -1,4 +1,4 @@
-//! Why a pod has no place, and why a machine stays or goes. Ids are stable words for programs; each
+//! Why a pod has no place, and why an instance stays or goes. Ids are stable words for programs; each
 //! has a section in docs/reasons.md.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ macro_rules! reason_ids {
 }
 
 reason_ids! {
-    /// There is no pool that machines could be made from.
+    /// There is no pool that instances could be made from.
     PoolNone = "pool.none",
     /// The pool is not ready, or is being deleted.
     PoolNotReady = "pool.notReady",
@@ -34,7 +34,7 @@ reason_ids! {
     PoolNoTypes = "pool.noTypes",
     /// The pod does not tolerate one of the pool's taints.
     PoolTaintUntolerated = "pool.taint.untolerated",
-    /// The pod wants a label that the pool's machines do not have.
+    /// The pod wants a label that the pool's instances do not have.
     PoolLabelUnknown = "pool.label.unknown",
     /// The pod wants a value of a label that the pool or its types do not allow.
     PoolRequirementConflict = "pool.requirement.conflict",
@@ -48,7 +48,7 @@ reason_ids! {
     OfferingNone = "offering.none",
     /// The pod's volumes are where the pool cannot be.
     ZoneVolume = "zone.volume",
-    /// The machine could not attach one more volume.
+    /// The instance could not attach one more volume.
     VolumeLimit = "volume.limit",
     /// Placing the pod would spread its workload too unevenly.
     TopologySpread = "topology.spread",
@@ -56,7 +56,7 @@ reason_ids! {
     AffinityUnmet = "affinity.unmet",
     /// Every place is near a pod that this pod must be away from, or the other way round.
     AntiAffinityBlocked = "antiAffinity.blocked",
-    /// A daemon already has the port on every fitting machine.
+    /// A daemon already has the port on every fitting instance.
     HostPortTaken = "hostPort.taken",
     /// The pod asks for devices through Dynamic Resource Allocation, which is ignored by default.
     DraIgnored = "dra.ignored",
@@ -66,7 +66,7 @@ reason_ids! {
     PodSelectorRestricted = "pod.selector.restricted",
     /// A selector of the pod is not valid.
     PodSelectorInvalid = "pod.selector.invalid",
-    /// The pod has asked not to run on machines of any pool.
+    /// The pod has asked not to run on instances of any pool.
     PodOptedOut = "pod.optedOut",
     /// Reserved capacity that fits is taken; the pod waits for it.
     WaitingReservation = "waiting.reservation",
@@ -74,49 +74,49 @@ reason_ids! {
     WaitingVolume = "waiting.volume",
     /// Looking for a place is more work than the pass can spend on pods with such long lists.
     WaitingWork = "waiting.work",
-    /// The machine goes: it holds nothing that would have to move.
+    /// The instance goes: it holds nothing that would have to move.
     NodeEmpty = "node.empty",
-    /// The machine goes: it is not what its pool wants any more.
+    /// The instance goes: it is not what its pool wants any more.
     NodeDrifted = "node.drifted",
-    /// The machine goes: its pods fit elsewhere, or on something cheaper.
+    /// The instance goes: its pods fit elsewhere, or on something cheaper.
     NodeUnderutilized = "node.underutilized",
-    /// Somebody has paused the removal of machines.
+    /// Somebody has paused the removal of instances.
     DisruptionPaused = "disruption.paused",
-    /// The machine is on its way out already.
+    /// The instance is on its way out already.
     NodeLeaving = "node.leaving",
-    /// The machine is too old, and is removed without a plan.
+    /// The instance is too old, and is removed without a plan.
     NodeExpired = "node.expired",
-    /// The machine is part of a command that is being carried out.
+    /// The instance is part of a command that is being carried out.
     NodeQueued = "node.queued",
     /// The claim has no Node.
     NodeMissing = "node.missing",
-    /// Several Nodes say that they are the machine.
+    /// Several Nodes say that they are the instance.
     NodeShared = "node.shared",
-    /// The machine is not initialized.
+    /// The instance is not initialized.
     NodeUninitialized = "node.uninitialized",
-    /// The machine is being rebooted, and comes back.
+    /// The instance is being rebooted, and comes back.
     NodeRebooting = "node.rebooting",
-    /// A pod that waits was promised a place on the machine.
+    /// A pod that waits was promised a place on the instance.
     NodeNominated = "node.nominated",
     /// The annotation on the Node forbids its removal.
     NodeDoNotDisrupt = "node.doNotDisrupt",
-    /// The machine does not say which pool it belongs to.
+    /// The instance does not say which pool it belongs to.
     NodeNoPool = "node.noPool",
-    /// The machine takes pods of machines that go.
+    /// The instance takes pods of instances that go.
     NodeReceives = "node.receives",
-    /// Other machines go first.
+    /// Other instances go first.
     NodeLater = "node.later",
-    /// Something has happened to the machine's pods too short a while ago.
+    /// Something has happened to the instance's pods too short a while ago.
     NodeTooYoung = "node.tooYoung",
-    /// The machine's pool has no such instance type, so nobody knows what the machine costs.
+    /// The instance's pool has no such instance type, so nobody knows what the instance costs.
     NodeTypeUnknown = "node.typeUnknown",
-    /// The machine lacks a label without which nobody knows what it costs.
+    /// The instance lacks a label without which nobody knows what it costs.
     NodeLabelMissing = "node.labelMissing",
-    /// The machine's pool is gone.
+    /// The instance's pool is gone.
     PoolNotFound = "pool.notFound",
     /// The pool has consolidation switched off.
     PoolConsolidationOff = "pool.consolidationOff",
-    /// The pool gives up machines only once they are empty.
+    /// The pool gives up instances only once they are empty.
     PoolWhenEmpty = "pool.whenEmpty",
     /// A pod's annotation keeps it where it is.
     PodDoNotDisrupt = "pod.doNotDisrupt",
@@ -126,19 +126,19 @@ reason_ids! {
     PodBare = "pod.bare",
     /// A pod would have no place.
     PodWouldNotFit = "pod.wouldNotFit",
-    /// More than one machine would have to be made.
+    /// More than one instance would have to be made.
     MoveReplacementsMoreThanOne = "move.replacementsMoreThanOne",
     /// Nothing that would do is cheaper.
     MoveNotCheaper = "move.notCheaper",
-    /// Only a machine just like it would do.
+    /// Only an instance just like it would do.
     MoveEqualShape = "move.equalShape",
     /// The pods fit as planned, but not as the scheduler would put them.
     MoveUnsteady = "move.unsteady",
     /// The savings are not worth the moving.
     MoveScore = "move.score",
-    /// Much is happening on the pool's machines, and the savings are not worth the moving now.
+    /// Much is happening on the pool's instances, and the savings are not worth the moving now.
     MoveUnsettled = "move.unsettled",
-    /// Spot machines are not replaced by spot machines.
+    /// Spot instances are not replaced by spot instances.
     MoveSpotToSpot = "move.spotToSpot",
     /// Too few spot types are cheaper, so that the replacement would soon be replaced again.
     MoveSpotOptions = "move.spotOptions",
@@ -148,11 +148,11 @@ reason_ids! {
     BudgetUsed = "budget.used",
     /// A budget of the pool cannot be read, so that nothing is allowed.
     BudgetInvalid = "budget.invalid",
-    /// The machine keeps room for a `CapacityBuffer`.
+    /// The instance keeps room for a `CapacityBuffer`.
     BufferProtects = "buffer.protects",
-    /// The pool keeps a fixed number of machines.
+    /// The pool keeps a fixed number of instances.
     StaticReplicas = "static.replicas",
-    /// Replacing drifted machines of the pool has failed, and is tried again later.
+    /// Replacing drifted instances of the pool has failed, and is tried again later.
     DriftBackoff = "drift.backoff",
     /// Such a move was undone a short while ago.
     RevertedRecently = "revertedRecently",

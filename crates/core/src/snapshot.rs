@@ -22,9 +22,9 @@ use crate::{
 pub struct Snapshot {
     /// All pools, usable or not.
     pub pools: Vec<NodePool>,
-    /// What machines each pool can have.
+    /// What instances each pool can have.
     pub catalog: Catalog,
-    /// Machines that exist or are on their way.
+    /// Instances that exist or are on their way.
     pub nodes: Vec<Node>,
     /// Pods to place.
     pub pods: Vec<Pod>,
@@ -45,7 +45,7 @@ pub struct Daemon {
     pub volumes: Arc<PodVolumes>,
 }
 
-/// A machine that exists or is on its way.
+/// An instance that exists or is on its way.
 ///
 /// How a node and its claim become one of these (whose labels, which taints) is decided by the
 /// index.
@@ -53,7 +53,7 @@ pub struct Daemon {
 pub struct Node {
     /// The Node object's name, once there is one.
     pub node: Option<String>,
-    /// The `NodeClaim`'s name, if the machine is ours.
+    /// The `NodeClaim`'s name, if the instance is ours.
     pub claim: Option<String>,
     /// The pool it belongs to.
     pub pool: Option<String>,
@@ -67,7 +67,7 @@ pub struct Node {
     pub object_taints: Vec<Taint>,
     /// What pods can use in total.
     pub allocatable: Resources,
-    /// What the machine has, for the pool's limits.
+    /// What the instance has, for the pool's limits.
     pub capacity: Resources,
     /// Whether it is ready for pods. Nodes that are not ours always are.
     pub initialized: bool,
@@ -101,8 +101,8 @@ impl Node {
 }
 
 impl Snapshot {
-    /// Pools that machines can be made for, heaviest first; among equals the later name first. Those whose machines do not
-    /// join come last, however heavy they are: whoever waits is better off with a machine that comes.
+    /// Pools that instances can be made for, heaviest first; among equals the later name first. Those whose instances do not
+    /// join come last, however heavy they are: whoever waits is better off with an instance that comes.
     ///
     /// COMPAT: the order of names is upstream's. Upstream tries a pool that fails again and again, before all lighter
     /// ones.
@@ -170,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_known_by_its_node_then_by_its_claim() {
-        let mut machine = Node::default();
-        assert_eq!(machine.name(), "");
-        machine.claim = Some("claim".to_owned());
-        assert_eq!(machine.name(), "claim");
-        machine.node = Some("node".to_owned());
-        assert_eq!(machine.name(), "node");
+    fn an_instance_is_known_by_its_node_then_by_its_claim() {
+        let mut instance = Node::default();
+        assert_eq!(instance.name(), "");
+        instance.claim = Some("claim".to_owned());
+        assert_eq!(instance.name(), "claim");
+        instance.node = Some("node".to_owned());
+        assert_eq!(instance.name(), "node");
     }
 }

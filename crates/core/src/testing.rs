@@ -145,7 +145,7 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Adds a machine that exists or is on its way.
+    /// Adds an instance that exists or is on its way.
     pub fn node(mut self, node: NodeBuilder) -> Self {
         self.0.nodes.push(node.0);
         self

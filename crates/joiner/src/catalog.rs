@@ -1,4 +1,4 @@
-//! Which machines each pool can have.
+//! Which instances each pool can have.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -19,21 +19,21 @@ use crate::{
     settings::Settings,
 };
 
-/// Classes that machines are known of.
+/// Classes that instances are known of.
 pub(crate) const CLASSES: [ClassKind; 2] = [joiner_kwok::NODE_CLASS, joiner_vsphere::NODE_CLASS];
 
-/// The machines of all pools, and what there is to say about them.
+/// The instances of all pools, and what there is to say about them.
 #[derive(Debug, Default)]
-pub(crate) struct Machines {
+pub(crate) struct Instances {
     pub(crate) catalog: Catalog,
-    /// Pools of whose class no machine can be made, and why.
+    /// Pools of whose class no instance can be made, and why.
     not_ready: BTreeMap<String, String>,
     /// Things that the author of a class may not expect.
     pub(crate) notes: Vec<String>,
 }
 
-impl Machines {
-    /// Finds out which machines each pool can have.
+impl Instances {
+    /// Finds out which instances each pool can have.
     pub(crate) fn find(
         objects: &Objects,
         args: &InputArgs,
@@ -96,10 +96,10 @@ impl Machines {
             Some(place) => format!("{place}: {error}"),
             None => error.to_string(),
         })?;
-        match class.machines(settings) {
-            Ok(machines) => {
-                self.notes.extend(machines.notes);
-                Ok(machines.types)
+        match class.instances(settings) {
+            Ok(instances) => {
+                self.notes.extend(instances.notes);
+                Ok(instances.types)
             }
             Err(not_ready) => {
                 let why = not_ready.to_string();
@@ -129,10 +129,10 @@ fn class_of(pool: &NodePool) -> NodeClassReference {
     pool.spec.template.spec.node_class_ref.clone().unwrap_or_default()
 }
 
-/// What to say of a pool whose machines nobody knows.
+/// What to say of a pool whose instances nobody knows.
 fn without_types(pool: &NodePool, class: &NodeClassReference) -> String {
     format!(
-        "NodePool {:?}: spec.template.spec.nodeClassRef is {} {:?} of group {:?}, whose machines \
+        "NodePool {:?}: spec.template.spec.nodeClassRef is {} {:?} of group {:?}, whose instances \
          are not known here: list them in a file and give it with --instance-types",
         name(pool),
         class.kind,
@@ -159,7 +159,7 @@ fn without_class(class: &str, pools: &[String], live: bool) -> String {
     };
     format!(
         "NodePool {}: spec.template.spec.nodeClassRef is {} {class:?}, which is not {what_to_do}, \
-         or list the machines in a file and give it with --instance-types",
+         or list the instances in a file and give it with --instance-types",
         pools.join(", "),
         joiner_vsphere::NODE_CLASS_KIND
     )

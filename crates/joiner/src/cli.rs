@@ -18,7 +18,7 @@ use crate::{
     settings::{Given, RawSettings},
 };
 
-/// Gives Kubernetes on private clouds the machines it needs.
+/// Gives Kubernetes on private clouds the instances it needs.
 #[derive(Debug, Parser)]
 #[command(name = "joiner", version = VERSION, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -29,21 +29,21 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the controller: watch a cluster and give its pods the machines they need
+    /// Run the controller: watch a cluster and give its pods the instances they need
     Run(Box<RunArgs>),
-    /// Show which machines the pods of a cluster need; nothing is changed
+    /// Show which instances the pods of a cluster need; nothing is changed
     Plan(Box<PlanArgs>),
     /// Say why something is as it is
     #[command(subcommand)]
     Explain(Explain),
-    /// Look for what would keep machines from being made, each with its remedy; nothing is changed
+    /// Look for what would keep instances from being made, each with its remedy; nothing is changed
     #[command(subcommand)]
     Doctor(Doctor),
     /// Print the CRDs as YAML
     Crds,
     /// Watch Joiner at work on a cluster that lives in this process, with nothing installed
     ///
-    /// Tells a story: pods come in a burst, one fits nowhere, a machine fails, the load goes away.
+    /// Tells a story: pods come in a burst, one fits nowhere, an instance fails, the load goes away.
     /// It is shown in the terminal and on a page; kubectl can be used on the cluster all the time.
     Demo(DemoArgs),
     /// Measure the planner on known workloads, or the laboratory
@@ -68,14 +68,14 @@ pub(crate) enum Explain {
     /// List all nodes with what they cost and hold, and why each stays or goes
     Nodes(Box<AskingArgs>),
     /// Say what would happen if nodes were drained now: in which order pods leave, where they go,
-    /// what keeps them, and which machines would be made
+    /// what keeps them, and which instances would be made
     Drain(Box<ExplainDrainArgs>),
 }
 
 /// What to look at.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Doctor {
-    /// Look at a vCenter, and at the VsphereNodeClasses whose machines it would make
+    /// Look at a vCenter, and at the VsphereNodeClasses whose instances it would make
     ///
     /// Only reads, and ends its sessions. Exits with 1 when something has to be mended.
     Vsphere(Box<DoctorVsphereArgs>),
@@ -109,10 +109,10 @@ pub(crate) enum Lab {
     Replay(LabReplayArgs),
 }
 
-/// Whose machines the demonstration has.
+/// Whose instances the demonstration has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DemoProvider {
-    /// Nodes without machines
+    /// Nodes without instances
     #[default]
     Kwok,
     /// Virtual machines of a vCenter that lives in this process
@@ -122,7 +122,7 @@ pub(crate) enum DemoProvider {
 /// `joiner demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Whose machines the cluster has
+    /// Whose instances the cluster has
     #[arg(long, value_enum, default_value_t)]
     pub(crate) provider: DemoProvider,
     /// How many times as fast as usual time passes, from 0.001 to 1000 [default: 10; with --headless
@@ -208,10 +208,10 @@ pub(crate) struct PlanArgs {
     /// How to print the plan
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
-    /// Show also which machines are not needed or wrong and would go, and why the others stay
+    /// Show also which instances are not needed or wrong and would go, and why the others stay
     #[arg(long)]
     pub(crate) disrupt: bool,
-    /// Exit with 3 instead of 0 when machines would be made, or would go with --disrupt
+    /// Exit with 3 instead of 0 when instances would be made, or would go with --disrupt
     #[arg(long = "detailed-exitcode")]
     pub(crate) detailed_exit_code: bool,
     /// Exit with 4 when there are such pods
@@ -290,7 +290,7 @@ pub(crate) struct InputArgs {
     /// try: files, folders, or - for stdin; of two objects of one name the file's counts
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "files")]
     pub(crate) with: Vec<PathBuf>,
-    /// The machines that can be had, for every NodePool; without it, KWOK's for KWOKNodeClasses and
+    /// The instances that can be had, for every NodePool; without it, KWOK's for KWOKNodeClasses and
     /// those that VsphereNodeClasses list
     #[arg(long, value_name = "FILE")]
     pub(crate) instance_types: Option<PathBuf>,

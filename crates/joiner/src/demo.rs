@@ -10,7 +10,7 @@ mod vsphere;
 
 use std::{convert::Infallible, ops::RangeInclusive};
 
-use joiner_lab::{Lab, Setup, cluster::machines::SimulatedBoot};
+use joiner_lab::{Lab, Setup, cluster::instances::SimulatedBoot};
 
 pub(crate) use self::control::control_loop;
 use self::vsphere::Estate;
@@ -46,17 +46,17 @@ pub(crate) fn laboratory(setup: Setup) -> Lab {
 /// How long a kubelet takes from its start to being ready: images of the network plugin are loaded
 /// meanwhile, which takes some ten seconds on most clouds.
 const READY_SECONDS: RangeInclusive<u32> = 8..=14;
-/// How long nodes take that stand for machines of a cloud: with the above, they take pods some 35
+/// How long nodes take that stand for instances of a cloud: with the above, they take pods some 35
 /// seconds after they were asked for, as fast clouds do.
 const BOOT_SECONDS: RangeInclusive<u32> = 20..=26;
 
 /// The vCenter of a demonstration that has one, with its guests in the laboratory. Nodes that have no
-/// machines take as long as machines would.
+/// instances take as long as instances would.
 fn estate(args: &DemoArgs, lab: &Lab) -> Option<Estate> {
     match args.provider {
         DemoProvider::Kwok => {
             let boot = SimulatedBoot { boot_seconds: BOOT_SECONDS, ready_seconds: READY_SECONDS };
-            lab.machines().simulated_nodes_take(boot);
+            lab.instances().simulated_nodes_take(boot);
             None
         }
         DemoProvider::Vsphere => Some(Estate::new(lab, args.seed)),

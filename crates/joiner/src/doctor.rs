@@ -1,4 +1,4 @@
-//! `joiner doctor`: what would keep machines from being made, before anybody waits for one.
+//! `joiner doctor`: what would keep instances from being made, before anybody waits for one.
 //!
 //! What is found is the provider's to say (`joiner_vsphere::doctor`); here it is found out where
 //! the classes are, and what was found is printed.

@@ -1,8 +1,8 @@
 //! `joiner explain`: why something is as it is, and what would have to change.
 
 mod drain;
+mod instance;
 mod loaded;
-mod machine;
 mod near;
 mod node;
 mod nodes;

@@ -19,7 +19,7 @@ use joiner_operator::{
 use joiner_plan::overlay::{self, Verdict};
 
 use crate::{
-    catalog::{self, Machines},
+    catalog::{self, Instances},
     cli::InputArgs,
     connection, crds,
     errors::{Failure, chain},
@@ -88,41 +88,41 @@ impl Input {
         settings: &Settings,
     ) -> Result<Snapshot, Failure> {
         let objects = &self.objects;
-        let machines = Machines::find(objects, args, settings)?;
+        let instances = Instances::find(objects, args, settings)?;
         let catalog = if settings.node_overlay {
-            overlaid(objects, &machines.catalog)
+            overlaid(objects, &instances.catalog)
         } else {
             tell_ignored(objects.node_overlays.len(), "NodeOverlay");
-            machines.catalog.clone()
+            instances.catalog.clone()
         };
         if !settings.index.capacity_buffer {
             tell_ignored(objects.capacity_buffers.len(), "CapacityBuffer");
         }
         let mut indexed = index::snapshot(objects, catalog, &settings.index, self.now);
-        for note in machines.notes.iter().chain(&indexed.notes) {
+        for note in instances.notes.iter().chain(&indexed.notes) {
             output::talk(&format!("joiner: {note}"));
         }
-        machines.close_pools(&mut indexed.snapshot);
+        instances.close_pools(&mut indexed.snapshot);
         Ok(indexed.snapshot)
     }
 
-    /// The snapshot's machines as candidates for removal. What is odd about them is told on stderr.
+    /// The snapshot's instances as candidates for removal. What is odd about them is told on stderr.
     pub(crate) fn fleet(&self, snapshot: &Snapshot, settings: &Settings) -> Fleet {
         for note in index::fleet::notes(&self.objects) {
             output::talk(&format!("joiner: {note}"));
         }
-        self.machines(snapshot, settings)
+        self.instances(snapshot, settings)
     }
 
     /// The same without a word.
-    pub(crate) fn machines(&self, snapshot: &Snapshot, settings: &Settings) -> Fleet {
+    pub(crate) fn instances(&self, snapshot: &Snapshot, settings: &Settings) -> Fleet {
         let live = index::Live { queued: self.objects.leaving.clone(), ..index::Live::of_nobody() };
         index::fleet(&self.objects, snapshot, &settings.index, &live, self.now)
     }
 }
 
 /// Names of the claims that a running controller is about to delete, as it has written on claims. It
-/// looks at them as leaving machines, and so does whoever looks from outside. What cannot be read is
+/// looks at them as leaving instances, and so does whoever looks from outside. What cannot be read is
 /// told on stderr.
 fn under_way(objects: &Objects) -> BTreeSet<String> {
     let (commands, unreadable) = record::found(objects.node_claims.iter().map(AsRef::as_ref));
@@ -183,7 +183,7 @@ fn of_files(paths: &[PathBuf]) -> Result<Objects, Failure> {
 }
 
 fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
-    // Machines that are listed in a file are those of every class.
+    // Instances that are listed in a file are those of every class.
     let classes =
         if args.instance_types.is_some() { Vec::new() } else { catalog::CLASSES.to_vec() };
     let wanted = Wanted {

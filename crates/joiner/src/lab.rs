@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, Protection, Server, Serving, Status, kubeconfig};
 use joiner_clock::Clock;
 use joiner_core::{quantity::Quantity, resources::Resources};
-use joiner_lab::{Lab, Setup, cluster::machines::MachineSpec, history::Keep};
+use joiner_lab::{Lab, Setup, cluster::instances::InstanceSpec, history::Keep};
 use joiner_operator::files::{self, Place};
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ async fn run(args: &LabServeArgs) -> Result<Exit, Failure> {
     let objects = files::read_as_written(&args.files, io::stdin().lock())
         .map_err(|error| Failure::bad_input(chain(&error)))?;
     if !args.bare {
-        boot_machines(&lab, &objects)?;
+        boot_instances(&lab, &objects)?;
     }
     load(lab.server(), objects)?;
     let serving = open_port(lab.server(), args.listen, !args.http).await?;
@@ -124,33 +124,33 @@ pub(crate) async fn stopped() -> Result<(), Failure> {
     waited.await.map_err(|error| Failure::bad_input(refuse(error)))
 }
 
-/// Gives every Node a machine, whose kubelet keeps it alive.
-fn boot_machines(lab: &Lab, objects: &[(Place, Value)]) -> Result<(), Failure> {
+/// Gives every Node an instance, whose kubelet keeps it alive.
+fn boot_instances(lab: &Lab, objects: &[(Place, Value)]) -> Result<(), Failure> {
     for (place, node) in objects.iter().filter(|(_, object)| object["kind"] == "Node") {
         let refuse = |problem: String| Failure::bad_input(format!("{place}: Node: {problem}"));
-        let machine = machine_of(node).map_err(refuse)?;
-        lab.machines().boot(machine).map_err(|error| refuse(error.to_string()))?;
+        let instance = instance_of(node).map_err(refuse)?;
+        lab.instances().boot(instance).map_err(|error| refuse(error.to_string()))?;
     }
     Ok(())
 }
 
-/// A machine that is what a Node says it is, and is there from the beginning.
-fn machine_of(node: &Value) -> Result<MachineSpec, String> {
-    let mut machine = MachineSpec::new(node["metadata"]["name"].as_str().unwrap_or_default());
+/// An instance that is what a Node says it is, and is there from the beginning.
+fn instance_of(node: &Value) -> Result<InstanceSpec, String> {
+    let mut instance = InstanceSpec::new(node["metadata"]["name"].as_str().unwrap_or_default());
     if let Some(id) = node["spec"]["providerID"].as_str() {
-        id.clone_into(&mut machine.provider_id);
+        id.clone_into(&mut instance.provider_id);
     }
     if let Some(capacity) = resources(&node["status"]["capacity"])? {
-        machine.allocatable = capacity.clone();
-        machine.capacity = capacity;
+        instance.allocatable = capacity.clone();
+        instance.capacity = capacity;
     }
     if let Some(allocatable) = resources(&node["status"]["allocatable"])? {
-        machine.allocatable = allocatable;
+        instance.allocatable = allocatable;
     }
-    machine.boot_delay = SignedDuration::ZERO;
-    machine.join_delay = SignedDuration::ZERO;
-    machine.ready_delay = SignedDuration::ZERO;
-    Ok(machine)
+    instance.boot_delay = SignedDuration::ZERO;
+    instance.join_delay = SignedDuration::ZERO;
+    instance.ready_delay = SignedDuration::ZERO;
+    Ok(instance)
 }
 
 fn resources(amounts: &Value) -> Result<Option<Resources>, String> {

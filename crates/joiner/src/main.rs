@@ -1,4 +1,4 @@
-//! `joiner`: machines for Kubernetes on private clouds.
+//! `joiner`: instances for Kubernetes on private clouds.
 //!
 //! The program is a match from command to function. Data goes to stdout, talk to stderr; what each
 //! exit code means is in [`errors`].

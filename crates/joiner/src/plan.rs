@@ -170,7 +170,7 @@ pub(crate) fn refuse(findings: &[Finding]) {
     }
 }
 
-/// Says which pools of a fixed number want machines: those are made whatever pods there are, and are in no plan.
+/// Says which pools of a fixed number want instances: those are made whatever pods there are, and are in no plan.
 fn tell_static_pools(objects: &Objects, snapshot: &Snapshot) {
     for pool in &objects.node_pools {
         let name = pool.metadata.name.as_deref().unwrap_or_default();
@@ -180,9 +180,9 @@ fn tell_static_pools(objects: &Objects, snapshot: &Snapshot) {
         let missing = usize::try_from(wanted).unwrap_or_default().saturating_sub(there);
         if missing > 0 {
             output::talk(&format!(
-                "joiner: NodePool {name:?} keeps {wanted} machines and has {there}: {} would come \
+                "joiner: NodePool {name:?} keeps {wanted} instances and has {there}: {} would come \
                  besides this plan",
-                text::count(missing, "more machine")
+                text::count(missing, "more instance")
             ));
         }
     }

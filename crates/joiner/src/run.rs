@@ -65,7 +65,7 @@ pub(crate) struct RunSettings {
     pub(crate) operator: Settings,
     /// The providers that are on.
     pub(crate) providers: Vec<&'static Known>,
-    /// What vSphere's machines cost and hide.
+    /// What vSphere's instances cost and hide.
     pub(crate) vsphere: joiner_vsphere::Settings,
     /// How vSphere's provider reaches its vCenter, if it is on.
     pub(crate) vsphere_access: Option<VsphereAccess>,
@@ -233,7 +233,7 @@ fn vsphere(
     let vim = Vim::new(observed, line, clock.clone());
     let settings = ProviderSettings {
         datacenter: access.datacenter.clone(),
-        machines: settings.vsphere,
+        instances: settings.vsphere,
         ..ProviderSettings::new(&access.cluster_name, &access.folder)
     };
     Ok(Arc::new(Vsphere::counted(vim, clock, settings, metrics)))

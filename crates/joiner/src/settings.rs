@@ -52,7 +52,7 @@ pub(crate) struct RawSettings {
     /// unschedulable (the default for a cluster)
     #[arg(long, value_name = "RULE")]
     pending: Option<String>,
-    /// Let pods take other machines when reserved ones are used up, instead of waiting
+    /// Let pods take other instances when reserved ones are used up, instead of waiting
     #[arg(long)]
     reserved_fallback: bool,
 }
@@ -62,7 +62,7 @@ pub(crate) struct RawSettings {
 pub(crate) struct Settings {
     /// What the planner is told.
     pub(crate) plan: PlanSettings,
-    /// What is told about the removal of machines.
+    /// What is told about the removal of instances.
     pub(crate) disruption: DisruptionSettings,
     /// How the objects are read.
     pub(crate) index: IndexSettings,
@@ -70,7 +70,7 @@ pub(crate) struct Settings {
     pub(crate) node_overlay: bool,
     /// Instance types of KWOK's pools, if not the built-in ones.
     pub(crate) kwok_instance_types: Option<PathBuf>,
-    /// What vSphere's machines cost and hide.
+    /// What vSphere's instances cost and hide.
     pub(crate) vsphere: joiner_vsphere::Settings,
 }
 
@@ -131,7 +131,7 @@ impl Settings {
     }
 }
 
-/// What vSphere's machines cost and hide: its own setting first, then the one for all clouds.
+/// What vSphere's instances cost and hide: its own setting first, then the one for all clouds.
 pub(crate) fn vsphere(
     reader: &mut Reader<'_>,
     planner: &PlannerSettings,

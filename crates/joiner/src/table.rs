@@ -1,7 +1,7 @@
-//! A plan as people read it: machines, what they cost, and what has no place.
+//! A plan as people read it: instances, what they cost, and what has no place.
 
 pub(crate) mod disruptions;
-mod machines;
+mod instances;
 mod unplaced;
 
 use std::collections::HashMap;
@@ -44,14 +44,14 @@ impl View {
 pub(crate) fn render(snapshot: &Snapshot, plan: &Plan, summary: &Summary, view: View) -> String {
     let pods: Pods<'_> = snapshot.pods.iter().map(|pod| (pod.key(), pod)).collect();
     let mut sections = Vec::new();
-    sections.extend(machines::render(snapshot, &pods, plan, view.wide));
+    sections.extend(instances::render(snapshot, &pods, plan, view.wide));
     sections.push(totals(plan, summary));
     sections.extend(unplaced::render_unschedulable(&plan.unschedulable, &pods, view));
     sections.extend(unplaced::render_deferred(&plan.deferred, &pods, view));
     sections.join("\n")
 }
 
-/// `s-8x-amd64-linux or 3 others`. A pool that keeps a fixed number of machines leaves the choice to
+/// `s-8x-amd64-linux or 3 others`. A pool that keeps a fixed number of instances leaves the choice to
 /// its provider.
 pub(crate) fn shape(claim: &PlannedClaim) -> String {
     match &*claim.instance_types {
@@ -98,16 +98,16 @@ pub(crate) fn zone(claim: &PlannedClaim) -> String {
 
 fn totals(plan: &Plan, summary: &Summary) -> String {
     let received: usize = plan.existing.iter().map(|existing| existing.pods.len()).sum();
-    let there = text::count(plan.existing.len(), "machine");
+    let there = text::count(plan.existing.len(), "instance");
     let mut lines = vec![match (summary.claims, received) {
-        (0, 0) if summary.pods == 0 => "No pod waits for a machine.".to_owned(),
-        (0, 0) => "No machine would be made.".to_owned(),
+        (0, 0) if summary.pods == 0 => "No pod waits for an instance.".to_owned(),
+        (0, 0) => "No instance would be made.".to_owned(),
         (0, _) => {
-            format!("No new machine is needed: {} on {there} already there.", fit(received, ""))
+            format!("No new instance is needed: {} on {there} already there.", fit(received, ""))
         }
         (claims, _) => format!(
             "{} for {}, {} per hour{}.",
-            styled(&text::count(claims, "new machine"), BOLD),
+            styled(&text::count(claims, "new instance"), BOLD),
             text::count(summary.placed - received, "pod"),
             styled(&text::price(summary.price), BOLD),
             bound(summary)

@@ -179,7 +179,7 @@ pub(crate) fn some_of<T: AsRef<str>>(items: &[T], shown: usize) -> String {
     }
 }
 
-/// Who has paused the removal of machines for the whole cluster, as a sentence.
+/// Who has paused the removal of instances for the whole cluster, as a sentence.
 pub(crate) fn paused(paused: &Paused) -> String {
     let Paused { by, on } = paused;
     format!("Disruption is paused for the whole cluster by {on}: {by}")

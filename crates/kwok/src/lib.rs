@@ -1,10 +1,10 @@
-//! KWOK's machines: nodes that exist in the API only.
+//! KWOK's instances: nodes that exist in the API only.
 //!
 //! [`instance_types`] is the list that Karpenter's KWOK provider is built with. [`catalog_file`]
 //! reads lists of instance types from files, KWOK's own form and the fuller one that any provider's
 //! types can be written in.
 //!
-//! [`Kwok`] makes the machines: its cloud is the API server itself, so this is the one provider that
+//! [`Kwok`] makes the instances: its cloud is the API server itself, so this is the one provider that
 //! talks to Kubernetes.
 
 #![cfg_attr(
@@ -54,7 +54,7 @@ const CPUS: [i64; 12] = [1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256];
 const FAMILIES: [(&str, i64); 3] = [("c", 2), ("s", 4), ("m", 8)];
 /// Zones of the built-in types.
 const ZONES: [&str; 4] = ["test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"];
-/// What a spot machine costs of an on-demand one.
+/// What a spot instance costs of an on-demand one.
 const SPOT_SHARE: f64 = 0.7;
 /// Pods a built-in type takes for each CPU, up to [`PODS_MAX`].
 const PODS_PER_CPU: i64 = 16;

@@ -1,8 +1,8 @@
-//! KWOK as a cloud: a machine is a Node object, made and removed through the API server.
+//! KWOK as a cloud: an instance is a Node object, made and removed through the API server.
 //!
 //! What Karpenter's KWOK provider writes on nodes is written here too, so that one can take over
-//! from the other. Two things are added: the name of a node follows from its claim, so that a
-//! machine that was made for a claim is found again after a crash, and an annotation says which
+//! from the other. Two things are added: the name of a node follows from its claim, so that an
+//! instance that was made for a claim is found again after a crash, and an annotation says which
 //! claim that is.
 
 use std::{
@@ -19,7 +19,7 @@ use joiner_cloud::{
     class::{ClassKind, ClassStatus, NodeClass},
     homes::{Going, Homes},
     inputs::ClassInputs,
-    machine::Machine,
+    instance::Instance,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -39,7 +39,7 @@ use kube::{
 
 use crate::{NODE_CLASS_GROUP, NODE_CLASS_KIND, catalog, catalog_file::CatalogFile};
 
-/// What the provider's names of machines begin with.
+/// What the provider's names of instances begin with.
 const PREFIX: &str = "kwok://";
 /// Label and annotation by which KWOK knows the nodes that it plays the kubelet of.
 const KWOK_NODE: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
@@ -69,7 +69,7 @@ const REPAIR_POLICIES: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(10) },
 ];
 
-/// Nodes without machines.
+/// Nodes without instances.
 pub struct Kwok {
     nodes: Api<Node>,
     clock: Clock,
@@ -79,7 +79,7 @@ pub struct Kwok {
     repair: &'static [RepairPolicy],
 }
 
-/// What machines can be like.
+/// What instances can be like.
 #[derive(Debug)]
 enum Types {
     /// Karpenter's list.
@@ -191,7 +191,7 @@ impl CloudProvider for Kwok {
         Ok(self.types_of(pool))
     }
 
-    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+    async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
         if let Some((false, _, message)) = order.class.ready() {
             return Err(CloudError::NodeClassNotReady(message.to_owned()));
         }
@@ -206,7 +206,7 @@ impl CloudProvider for Kwok {
                 order.claim.name, order.requirements, order.requests
             )));
         };
-        // As a machine takes its time to start. The wait is part of the launch: after a crash in the
+        // As an instance takes its time to start. The wait is part of the launch: after a crash in the
         // middle of it, the node is still made.
         self.clock.sleep(registration_delay(&order.class)?).await;
         let node = node(&name, order, &choice);
@@ -240,11 +240,11 @@ impl CloudProvider for Kwok {
             return Ok(Deletion::Gone);
         }
         let Some(node) = self.find(&name).await? else { return Ok(Deletion::Gone) };
-        // Another machine of this name is not meant.
+        // Another instance of this name is not meant.
         if !is_ours(&node) || marked(&node).is_some_and(|other| other.uid != claim.uid) {
             return Ok(Deletion::Gone);
         }
-        // The Node object is all there is of the machine, and whoever deletes it waits for us.
+        // The Node object is all there is of the instance, and whoever deletes it waits for us.
         if node.metadata.deletion_timestamp.is_some() {
             return Ok(Deletion::Gone);
         }
@@ -258,16 +258,16 @@ impl CloudProvider for Kwok {
         }
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
         let Some(name) = provider_id.strip_prefix(PREFIX) else { return Ok(None) };
         let node = self.find(name).await?;
         Ok(node
             .filter(|node| is_ours(node) && node.metadata.deletion_timestamp.is_none())
-            .map(machine))
+            .map(instance))
     }
 
-    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
-        let mut machines = Vec::new();
+    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+        let mut instances = Vec::new();
         let mut params = ListParams::default().limit(PAGE_SIZE);
         loop {
             let page = match self.call("list nodes", self.nodes.list(&params)).await? {
@@ -276,28 +276,28 @@ impl CloudProvider for Kwok {
                     return Err(CloudError::Unknown(format!("list nodes: {}", status.message)));
                 }
             };
-            machines.extend(page.items.into_iter().filter(is_ours).map(machine));
+            instances.extend(page.items.into_iter().filter(is_ours).map(instance));
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
                 None => break,
             }
         }
         let mut uids = BTreeSet::new();
-        for machine in &machines {
-            let label = |key: &str| machine.labels.get(key).map_or("", String::as_str);
-            let Some(claim) = machine.claim.as_ref().filter(|_| !machine.deleting) else {
+        for instance in &instances {
+            let label = |key: &str| instance.labels.get(key).map_or("", String::as_str);
+            let Some(claim) = instance.claim.as_ref().filter(|_| !instance.deleting) else {
                 continue;
             };
             self.homes.know(&claim.uid, label(label::NODE_POOL), label(label::ZONE));
             uids.insert(claim.uid.as_str());
         }
         self.homes.keep(&uids);
-        Ok(machines)
+        Ok(instances)
     }
 
     async fn drift(
         &self,
-        _machine: &Machine,
+        _instance: &Instance,
         _class: &NodeClass,
     ) -> Result<Option<String>, CloudError> {
         Ok(None)
@@ -435,10 +435,10 @@ fn marked(node: &Node) -> Option<ClaimId> {
     Some(ClaimId { name: owner.name.clone(), uid: owner.uid.clone() })
 }
 
-/// The node as the claim's machine; a node of this name that is somebody else's is not.
-fn own(node: Node, claim: &ClaimId) -> Result<Machine, CloudError> {
+/// The node as the claim's instance; a node of this name that is somebody else's is not.
+fn own(node: Node, claim: &ClaimId) -> Result<Instance, CloudError> {
     if marked(&node).is_some_and(|marked| marked == *claim) {
-        return Ok(machine(node));
+        return Ok(instance(node));
     }
     Err(CloudError::Create {
         reason: "NameTaken",
@@ -450,7 +450,7 @@ fn own(node: Node, claim: &ClaimId) -> Result<Machine, CloudError> {
     })
 }
 
-fn machine(node: Node) -> Machine {
+fn instance(node: Node) -> Instance {
     let claim = marked(&node);
     let resources = |amounts: Option<BTreeMap<String, Quantity>>| {
         let read = |(name, amount): (String, Quantity)| Some((name, amount.0.parse().ok()?));
@@ -459,7 +459,7 @@ fn machine(node: Node) -> Machine {
     let status = node.status.unwrap_or_default();
     let mut annotations: Labels = node.metadata.annotations.unwrap_or_default();
     annotations.insert(KWOK_NODE.0.to_owned(), KWOK_NODE.1.to_owned());
-    Machine {
+    Instance {
         provider_id: node.spec.and_then(|spec| spec.provider_id).unwrap_or_default(),
         claim,
         image_id: None,

@@ -6,8 +6,8 @@
 
 mod conditions;
 mod events;
+pub mod instances;
 pub mod kubelet;
-pub mod machines;
 mod requests;
 pub mod scheduler;
 pub(crate) mod selection;

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tower_service::Service as _;
 
 use crate::{
-    faults::{Fault, Faults, MACHINES, Sighted},
+    faults::{Fault, Faults, INSTANCES, Sighted},
     history::History,
 };
 
@@ -173,7 +173,7 @@ impl Connection {
             self.history.note(self.clock.now(), &self.client, format!("cloud: {told}"));
             answer
         };
-        match self.strike(verb, MACHINES, false) {
+        match self.strike(verb, INSTANCES, false) {
             None => Ok(take_effect()),
             Some(Fault::Kill { after: false }) => self.die().await,
             Some(Fault::Kill { after: true }) => {

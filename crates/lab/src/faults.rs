@@ -60,12 +60,12 @@ pub struct Aim {
     /// The verb, such as `update` or `list`; any if empty. `write` means all that change something.
     pub verb: String,
     /// The plural name of the resource; any if empty. Calls to the laboratory's cloud are about
-    /// [`MACHINES`].
+    /// [`INSTANCES`].
     pub plural: String,
 }
 
 /// What calls to the laboratory's cloud are about.
-pub const MACHINES: &str = "machines";
+pub const INSTANCES: &str = "instances";
 
 /// The verbs that change something.
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
@@ -293,7 +293,7 @@ impl Fault {
         match self {
             Self::Conflict => matches!(verb, "update" | "patch" | "delete" | "write"),
             Self::CutWatch { .. } => verb == "watch",
-            Self::Stale { .. } => verb == "list" && plural != MACHINES,
+            Self::Stale { .. } => verb == "list" && plural != INSTANCES,
             _ => true,
         }
     }

@@ -1,10 +1,10 @@
-//! What a fresh machine makes of the text that its cloud gives it.
+//! What a fresh instance makes of the text that its cloud gives it.
 //!
 //! As far as a node needs it: the text is decoded as cloud-init does it, the file that `kubeadm join`
-//! is given is looked up in it, and what stands there becomes the machine that [boots]. So whatever
+//! is given is looked up in it, and what stands there becomes the instance that [boots]. So whatever
 //! a provider forgets to write is missing on the node.
 //!
-//! [boots]: crate::cluster::machines::Machines::boot
+//! [boots]: crate::cluster::instances::Instances::boot
 
 use std::{fmt, io::Read};
 
@@ -18,7 +18,7 @@ use joiner_core::{
 };
 use serde_json::Value;
 
-use crate::cluster::machines::MachineSpec;
+use crate::cluster::instances::InstanceSpec;
 
 /// Stands where the guest puts the id that its firmware tells.
 const OWN_ID: &str = "@JOINER_PROVIDER_ID@";
@@ -26,10 +26,10 @@ const OWN_ID: &str = "@JOINER_PROVIDER_ID@";
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// Pods at most where nobody says how many.
 const PODS_MAX: i64 = 110;
-/// Of a machine's memory, what firmware and kernel keep from the system: one part in so many.
+/// Of an instance's memory, what firmware and kernel keep from the system: one part in so many.
 const KERNELS_PART: u64 = 25;
 
-/// What a machine is given by its cloud.
+/// What an instance is given by its cloud.
 #[derive(Clone, Debug, Default)]
 pub struct Given<'g> {
     /// The text for cloud-init.
@@ -46,7 +46,7 @@ pub struct Given<'g> {
     pub disk_gib: u64,
 }
 
-/// Why a machine never joins.
+/// Why an instance never joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confused(String);
 
@@ -63,8 +63,8 @@ fn confused(why: impl Into<String>) -> Confused {
 }
 
 impl Given<'_> {
-    /// The machine that boots with this.
-    pub fn machine(&self) -> Result<MachineSpec, Confused> {
+    /// The instance that boots with this.
+    pub fn instance(&self) -> Result<InstanceSpec, Confused> {
         let config = yaml("the user data", &self.decoded()?)?;
         let files = config["write_files"].as_array();
         let is_join = |file: &&Value| {
@@ -95,8 +95,8 @@ impl Given<'_> {
         Ok(text)
     }
 
-    /// The machine that a `JoinConfiguration` makes.
-    fn joining(&self, join: &Value) -> Result<MachineSpec, Confused> {
+    /// The instance that a `JoinConfiguration` makes.
+    fn joining(&self, join: &Value) -> Result<InstanceSpec, Confused> {
         let registration = &join["nodeRegistration"];
         let name = registration["name"].as_str().ok_or_else(|| confused("the node has no name"))?;
         let arguments = &registration["kubeletExtraArgs"];
@@ -137,14 +137,14 @@ impl Given<'_> {
         let of_memory = evictions.filter(|(signal, _)| *signal == "memory.available");
         let evictions: Resources = of_memory.map(|(_, amount)| (MEMORY, amount)).collect();
         let token = join["discovery"]["bootstrapToken"]["token"].as_str();
-        Ok(MachineSpec {
+        Ok(InstanceSpec {
             provider_id: provider_id.to_owned(),
             labels,
             taints,
             allocatable: allocatable.minus(&evictions),
             capacity,
             join_token: token.map(str::to_owned),
-            ..MachineSpec::new(name)
+            ..InstanceSpec::new(name)
         })
     }
 
@@ -215,19 +215,19 @@ write_files:
     }
 
     #[test]
-    fn a_machine_is_what_its_text_says() {
-        let machine = given(USER_DATA).machine().unwrap();
-        assert_eq!(machine.name, "prod-karp-general-1");
-        assert_eq!(machine.provider_id, "vsphere://42");
-        assert_eq!(machine.join_token.as_deref(), Some("abcdef.0123456789abcdef"));
-        assert_eq!(machine.taints, [Taint::unregistered()]);
-        assert_eq!(machine.labels["team"], "a");
+    fn an_instance_is_what_its_text_says() {
+        let instance = given(USER_DATA).instance().unwrap();
+        assert_eq!(instance.name, "prod-karp-general-1");
+        assert_eq!(instance.provider_id, "vsphere://42");
+        assert_eq!(instance.join_token.as_deref(), Some("abcdef.0123456789abcdef"));
+        assert_eq!(instance.taints, [Taint::unregistered()]);
+        assert_eq!(instance.labels["team"], "a");
         assert_eq!(
-            machine.capacity.to_string(),
+            instance.capacity.to_string(),
             "cpu 4, ephemeral-storage 20Gi, memory 9600Mi, pods 50"
         );
         assert_eq!(
-            machine.allocatable.to_string(),
+            instance.allocatable.to_string(),
             "cpu 3920m, ephemeral-storage 20Gi, memory 8476Mi, pods 50"
         );
     }
@@ -237,23 +237,23 @@ write_files:
         let text = USER_DATA
             .replace("name: provider-id", "name: cloud-provider")
             .replace("\"@JOINER_PROVIDER_ID@\"", "external");
-        let machine = given(&text).machine().unwrap();
-        assert_eq!(machine.provider_id, "");
-        assert_eq!(machine.taints[1].key, UNINITIALIZED);
+        let instance = given(&text).instance().unwrap();
+        assert_eq!(instance.provider_id, "");
+        assert_eq!(instance.taints[1].key, UNINITIALIZED);
     }
 
     #[test]
     fn a_text_may_be_encoded_as_cloud_init_knows_it() {
         let text = STANDARD.encode(USER_DATA);
-        let machine = Given { encoding: "base64", ..given(&text) }.machine().unwrap();
-        assert_eq!(machine.name, "prod-karp-general-1");
-        let refused = Given { encoding: "rot13", ..given(&text) }.machine().unwrap_err();
+        let instance = Given { encoding: "base64", ..given(&text) }.instance().unwrap();
+        assert_eq!(instance.name, "prod-karp-general-1");
+        let refused = Given { encoding: "rot13", ..given(&text) }.instance().unwrap_err();
         assert!(refused.to_string().contains("\"rot13\""), "{refused}");
     }
 
     #[test]
     fn a_text_without_a_join_makes_no_node() {
-        let refused = given("#cloud-config\npackages: [jq]\n").machine().unwrap_err();
+        let refused = given("#cloud-config\npackages: [jq]\n").instance().unwrap_err();
         assert!(refused.to_string().contains("kubeadm-join.yaml"), "{refused}");
     }
 }

@@ -19,7 +19,7 @@ pub enum Entry {
     Call(Call),
     /// An object changed.
     Change(Change),
-    /// Something happened outside the API server: a fault, a machine, a process.
+    /// Something happened outside the API server: a fault, an instance, a process.
     Note {
         /// When.
         at: Timestamp,

@@ -11,7 +11,7 @@ use crate::{
     cloud::DataCentre,
     cluster::{
         Cluster,
-        machines::{self, Machines},
+        instances::{self, Instances},
         scheduler::Scheduler,
         volumes::Volumes,
         workloads,
@@ -48,7 +48,7 @@ impl Setup {
 #[derive(Debug)]
 pub struct Lab {
     server: Server,
-    machines: Machines,
+    instances: Instances,
     data_centre: DataCentre,
     cluster: Option<Cluster>,
     history: History,
@@ -66,7 +66,7 @@ impl Lab {
         let recorder = (setup.keep != Keep::Nothing).then(|| Arc::new(history.clone()) as Arc<_>);
         let server = Server::recorded(clock, setup.seed, recorder);
         let chance = Chance::new(setup.seed);
-        let (machines, kubelets) = machines::controllers(&server, &chance);
+        let (instances, kubelets) = instances::controllers(&server, &chance);
         let cluster = (!setup.bare).then(|| {
             let mut parts = workloads::controllers(&server);
             parts.push(Box::new(Volumes::new(&server)));
@@ -74,9 +74,9 @@ impl Lab {
             parts.extend(kubelets);
             Cluster::new(server.clone(), parts)
         });
-        let data_centre = DataCentre::new(machines.clone());
+        let data_centre = DataCentre::new(instances.clone());
         let faults = Faults::none(start);
-        Self { server, machines, data_centre, cluster, history, faults, chance }
+        Self { server, instances, data_centre, cluster, history, faults, chance }
     }
 
     /// The API server.
@@ -84,12 +84,12 @@ impl Lab {
         &self.server
     }
 
-    /// The machines.
-    pub fn machines(&self) -> &Machines {
-        &self.machines
+    /// The instances.
+    pub fn instances(&self) -> &Instances {
+        &self.instances
     }
 
-    /// Where the cloud makes machines.
+    /// Where the cloud makes instances.
     pub fn data_centre(&self) -> &DataCentre {
         &self.data_centre
     }

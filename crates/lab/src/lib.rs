@@ -1,7 +1,7 @@
 //! The laboratory: a cluster that lives in the process.
 //!
 //! The API server is [`joiner_apiserver`]'s; [`cluster`] is the rest of a cluster, as far as nodes
-//! and pods need it, and [`cloud`] makes the machines of its nodes; [`guest`] is what a machine of another cloud makes of
+//! and pods need it, and [`cloud`] makes the instances of its nodes; [`guest`] is what an instance of another cloud makes of
 //! the text that it boots with. Everything goes by one clock and draws its chances from one seed, so a run can
 //! be repeated to the byte. [`faults`] break what connects a client with the server, [`history`]
 //! keeps everything that happened, and [`checks`] say whether something happened that must not.

@@ -14,7 +14,7 @@ use crate::{
     Lab, Setup,
     chance::Chance,
     checks::{self, Violation},
-    cluster::machines::{Fault, MachineSpec},
+    cluster::instances::{Fault, InstanceSpec},
     faults::{Rates, ScriptError},
     history::{History, Keep},
     process,
@@ -30,7 +30,7 @@ pub struct Told {
 }
 
 /// Tells the story of a seed: a small cluster with workloads, an administrator who scales, drains
-/// and restarts over a bad connection, machines that fail, and at last some quiet in which
+/// and restarts over a bad connection, instances that fail, and at last some quiet in which
 /// everything must come to rest. A fault script may add to what goes wrong; its client is
 /// `administrator`.
 ///
@@ -39,8 +39,8 @@ pub async fn replay(seed: u64, script: &str) -> Result<Told, ScriptError> {
     let mut lab = Lab::new(Setup::new(seed));
     lab.faults().add_script(script)?;
     let mut chance = lab.chance("story");
-    let machines = 4 + chance.below(6) as usize;
-    for number in 0..machines {
+    let instances = 4 + chance.below(6) as usize;
+    for number in 0..instances {
         boot(&lab, number, 8);
     }
     let workloads = build_workloads(&lab.caller("user"), &mut chance);
@@ -49,14 +49,14 @@ pub async fn replay(seed: u64, script: &str) -> Result<Told, ScriptError> {
     lab.faults().add_chance(lab.chance("network"), Rates::bad_day());
     let rounds = 6 + chance.below(10);
     for _ in 0..rounds {
-        let task = admin::Task::choose(&mut chance, &workloads, machines);
-        break_something(&lab, &mut chance, machines);
+        let task = admin::Task::choose(&mut chance, &workloads, instances);
+        break_something(&lab, &mut chance, instances);
         let administrator = lab.client("administrator");
         lab.beside(process::run(&administrator, |connection| task.run(connection))).await;
         lab.pass(SignedDuration::from_mins(2 + chance.below(20) as i64)).await;
     }
-    repair_all(&lab, machines);
-    for number in 0..machines {
+    repair_all(&lab, instances);
+    for number in 0..instances {
         uncordon(&lab, number);
     }
     lab.pass(SignedDuration::from_mins(30)).await;
@@ -66,14 +66,14 @@ pub async fn replay(seed: u64, script: &str) -> Result<Told, ScriptError> {
     Ok(Told { history: lab.history().clone(), violations })
 }
 
-/// A day of a quiet cluster: so many machines and pods, of which some restart every hour. Answers
+/// A day of a quiet cluster: so many instances and pods, of which some restart every hour. Answers
 /// the laboratory at the end of the day.
 ///
 /// Must be run on a paused runtime.
-pub async fn quiet_day(seed: u64, machines: usize, pods: usize, restarts_per_hour: f64) -> Lab {
+pub async fn quiet_day(seed: u64, instances: usize, pods: usize, restarts_per_hour: f64) -> Lab {
     const REPLICAS_MAX: usize = 50;
     let mut lab = Lab::new(Setup { keep: Keep::WithoutHeartbeats, ..Setup::new(seed) });
-    for number in 0..machines {
+    for number in 0..instances {
         boot(&lab, number, 32);
     }
     let user = lab.caller("user");
@@ -82,17 +82,17 @@ pub async fn quiet_day(seed: u64, machines: usize, pods: usize, restarts_per_hou
         let name = format!("app-{number}");
         create(&user, "apps", "deployments", deployment(&name, replicas as u64, "500m"));
     }
-    lab.machines().restarts_per_hour(restarts_per_hour);
+    lab.instances().restarts_per_hour(restarts_per_hour);
     lab.pass(SignedDuration::from_hours(24)).await;
     lab
 }
 
-fn machine_name(number: usize) -> String {
-    format!("machine-{number:03}")
+fn instance_name(number: usize) -> String {
+    format!("instance-{number:03}")
 }
 
 fn boot(lab: &Lab, number: usize, cpus: u64) {
-    let mut spec = MachineSpec::new(&machine_name(number));
+    let mut spec = InstanceSpec::new(&instance_name(number));
     let zone = ["a", "b", "c"][number % 3];
     spec.labels.insert("topology.kubernetes.io/zone".into(), zone.into());
     spec.capacity = [
@@ -103,7 +103,7 @@ fn boot(lab: &Lab, number: usize, cpus: u64) {
     .into_iter()
     .collect();
     spec.allocatable = spec.capacity.clone();
-    lab.machines().boot(spec).expect("machines of a story have different names");
+    lab.instances().boot(spec).expect("instances of a story have different names");
 }
 
 fn create(user: &Caller, group: &str, plural: &str, object: Value) {
@@ -156,33 +156,33 @@ fn deployment(name: &str, replicas: u64, cpu: &str) -> Value {
     })
 }
 
-/// Now and then a machine goes wrong, and the ones that were wrong before recover.
-fn break_something(lab: &Lab, chance: &mut Chance, machines: usize) {
-    let name = machine_name(chance.below(machines as u64) as usize);
+/// Now and then an instance goes wrong, and the ones that were wrong before recover.
+fn break_something(lab: &Lab, chance: &mut Chance, instances: usize) {
+    let name = instance_name(chance.below(instances as u64) as usize);
     match chance.below(5) {
-        0 => lab.machines().break_node(&name, Fault::KubeletStopped),
-        1 => lab.machines().break_node(&name, Fault::Partitioned),
-        2 => lab.machines().power_off(&name).expect("machines of a story exist"),
-        3 => lab.machines().break_node(&name, Fault::PodsHang),
-        _ => repair_all(lab, machines),
+        0 => lab.instances().break_node(&name, Fault::KubeletStopped),
+        1 => lab.instances().break_node(&name, Fault::Partitioned),
+        2 => lab.instances().power_off(&name).expect("instances of a story exist"),
+        3 => lab.instances().break_node(&name, Fault::PodsHang),
+        _ => repair_all(lab, instances),
     }
 }
 
-/// Ends everything that is wrong with machines.
-fn repair_all(lab: &Lab, machines: usize) {
-    for number in 0..machines {
-        let name = machine_name(number);
-        lab.machines().heal(&name);
-        if lab.machines().get(&name).is_some_and(|machine| !machine.running) {
-            lab.machines().reboot(&name).expect("machines of a story exist");
+/// Ends everything that is wrong with instances.
+fn repair_all(lab: &Lab, instances: usize) {
+    for number in 0..instances {
+        let name = instance_name(number);
+        lab.instances().heal(&name);
+        if lab.instances().get(&name).is_some_and(|instance| !instance.running) {
+            lab.instances().reboot(&name).expect("instances of a story exist");
         }
     }
 }
 
 fn uncordon(lab: &Lab, number: usize) {
-    let key = joiner_apiserver::Key::new("", &machine_name(number));
+    let key = joiner_apiserver::Key::new("", &instance_name(number));
     let patch = json!({"spec": {"unschedulable": null}});
-    // A machine that was off for long has lost its node; it gets a new one.
+    // An instance that was off for long has lost its node; it gets a new one.
     let _ = lab.caller("user").merge(&Resource::new("", "nodes"), &key, None, patch);
 }
 

@@ -9,12 +9,12 @@ use k8s_openapi::{
 };
 use kube::Resource;
 
-/// The claim's name and identity, as machines are marked with them.
+/// The claim's name and identity, as instances are marked with them.
 pub fn id(claim: &NodeClaim) -> ClaimId {
     ClaimId { name: name(&claim.metadata).to_owned(), uid: uid(&claim.metadata).to_owned() }
 }
 
-/// The cloud's name of the claim's machine, once it is known.
+/// The cloud's name of the claim's instance, once it is known.
 pub fn provider_id(claim: &NodeClaim) -> Option<&str> {
     claim.status.as_ref()?.provider_id.as_deref().filter(|id| !id.is_empty())
 }
@@ -24,8 +24,8 @@ pub fn node_name(claim: &NodeClaim) -> Option<&str> {
     claim.status.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
 }
 
-/// The name that the claim's machine goes by: its node's once that has registered, else the claim's.
-pub fn machine_name(claim: &NodeClaim) -> &str {
+/// The name that the claim's instance goes by: its node's once that has registered, else the claim's.
+pub fn instance_name(claim: &NodeClaim) -> &str {
     node_name(claim).unwrap_or(name(&claim.metadata))
 }
 
@@ -84,7 +84,7 @@ pub fn is_ready(node: &Node) -> bool {
 pub fn several_nodes<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> String {
     let names: Vec<&str> = nodes.into_iter().map(|node| name(&node.metadata)).collect();
     format!(
-        "{} nodes have this provider ID: {}; delete those that are not this machine",
+        "{} nodes have this provider ID: {}; delete those that are not this instance",
         names.len(),
         names.join(", ")
     )

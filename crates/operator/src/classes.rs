@@ -1,4 +1,4 @@
-//! What becomes of classes: what is said of them, what machines were made from, and their end.
+//! What becomes of classes: what is said of them, what instances were made from, and their end.
 
 mod hash;
 mod resolution;

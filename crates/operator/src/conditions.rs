@@ -17,7 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 /// The condition that sums up others.
 pub const READY: &str = "Ready";
-/// Of claims: the machine was made.
+/// Of claims: the instance was made.
 pub const LAUNCHED: &str = "Launched";
 /// Of claims: the node has joined.
 pub const REGISTERED: &str = "Registered";
@@ -25,7 +25,7 @@ pub const REGISTERED: &str = "Registered";
 pub const INITIALIZED: &str = "Initialized";
 /// Of claims: nothing has happened on the node for long enough.
 pub const CONSOLIDATABLE: &str = "Consolidatable";
-/// Of claims: the machine is not as its pool or class now want it.
+/// Of claims: the instance is not as its pool or class now want it.
 pub const DRIFTED: &str = "Drifted";
 /// Of claims: a disruption is under way.
 pub const DISRUPTION_REASON: &str = "DisruptionReason";
@@ -35,17 +35,17 @@ pub const REBOOTING: &str = "Rebooting";
 pub const DRAINED: &str = "Drained";
 /// Of claims: the volumes of the pods that left are detached.
 pub const VOLUMES_DETACHED: &str = "VolumesDetached";
-/// Of claims: the cloud has accepted to remove the machine.
+/// Of claims: the cloud has accepted to remove the instance.
 pub const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 /// Of claims: the node is about as large as was promised.
 pub const CONSISTENT_STATE_FOUND: &str = "ConsistentStateFound";
 /// Of pools and overlays: what the object says makes sense.
 pub const VALIDATION_SUCCEEDED: &str = "ValidationSucceeded";
-/// Of pools, and only when false: its budgets can be read. If not, none of its machines is disrupted.
+/// Of pools, and only when false: its budgets can be read. If not, none of its instances is disrupted.
 pub const BUDGETS_VALID: &str = "BudgetsValid";
 /// Of pools: its class can be used.
 pub const NODE_CLASS_READY: &str = "NodeClassReady";
-/// Of pools: machines made from it have joined lately.
+/// Of pools: instances made from it have joined lately.
 pub const NODE_REGISTRATION_HEALTHY: &str = "NodeRegistrationHealthy";
 /// Of buffers: it is known how much room is to be kept free.
 pub const READY_FOR_PROVISIONING: &str = "ReadyForProvisioning";

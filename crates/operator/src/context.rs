@@ -85,7 +85,7 @@ impl Context {
         self.providers.serving(&class.group, &class.kind)
     }
 
-    /// The cloud that a claim's machine is in, if the claim is ours to care for.
+    /// The cloud that a claim's instance is in, if the claim is ours to care for.
     pub fn provider_of(&self, claim: &NodeClaim) -> Option<&Arc<dyn CloudProvider>> {
         self.provider(claim.spec.node_class_ref.as_ref())
     }
@@ -130,7 +130,7 @@ impl Context {
         self.provider_of_node(node).is_some()
     }
 
-    /// The cloud that a node's machine is in, if the node is ours to care for.
+    /// The cloud that a node's instance is in, if the node is ours to care for.
     pub fn provider_of_node(&self, node: &Node) -> Option<&Arc<dyn CloudProvider>> {
         let labels = node.metadata.labels.as_ref()?;
         let mut classes = self.providers.class_kinds();

@@ -1,4 +1,4 @@
-//! Machines that are not needed, or wrong, go: decide, look again, make room, remove.
+//! Instances that are not needed, or wrong, go: decide, look again, make room, remove.
 //!
 //! [`looking`] is the loop: it looks at the cluster when something has changed, asks the planner
 //! ([`pass`], pure), and keeps what it proposes until it was looked at once more. [`commands`] is

@@ -194,7 +194,7 @@ impl DisruptionConditions {
     }
 
     /// What only the cloud knows. Of a class that is leaving or gone it is not asked anything: its
-    /// machines are as good as they were.
+    /// instances are as good as they were.
     async fn ask(&self, facts: &Facts, pool: &NodePool) -> Result<Verdict, Trouble> {
         let Some(class) = facts.class.as_ref().filter(|class| class.deleting.is_none()) else {
             return Ok(Verdict::Unknown);
@@ -209,16 +209,16 @@ impl DisruptionConditions {
         }
         let provider = facts.provider.as_ref();
         let get = self.context.ask(Self::NAME, "Get", provider, provider.get(id));
-        // A machine that is gone has not drifted; somebody else cares for its claim.
-        let Some(machine) = get.await? else { return Ok(Verdict::AsWanted) };
-        let asked = provider.drift(&machine, class);
+        // An instance that is gone has not drifted; somebody else cares for its claim.
+        let Some(instance) = get.await? else { return Ok(Verdict::AsWanted) };
+        let asked = provider.drift(&instance, class);
         let answer = self.context.ask(Self::NAME, "IsDrifted", provider, asked).await?;
         let verdict = Verdict::from(answer);
         self.answers.drift_is(identity, class, verdict.clone(), running + LOOK_EVERY);
         Ok(verdict)
     }
 
-    /// Whether the machine is of a type that its cloud does not have any more. Young machines are
+    /// Whether the instance is of a type that its cloud does not have any more. Young instances are
     /// let alone, since lists of types may be late.
     fn type_is_gone(
         &self,

@@ -1,6 +1,6 @@
-//! What is left when something went wrong: claims whose machines are gone (`lost`), machines
-//! without a claim (`orphans`), machines that were made twice (`duplicates`), and claims that only the
-//! cache knows (`unconfirmed`); what a predecessor left: machines without a mark (`adoption`); and what
+//! What is left when something went wrong: claims whose instances are gone (`lost`), instances
+//! without a claim (`orphans`), instances that were made twice (`duplicates`), and claims that only the
+//! cache knows (`unconfirmed`); what a predecessor left: instances without a mark (`adoption`); and what
 //! instances joined with (`join_data`).
 //!
 //! Nothing is removed on doubt. A cloud that does not answer, or only in part, says nothing about
@@ -24,7 +24,7 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
-use joiner_cloud::{CloudProvider, machine::Machine};
+use joiner_cloud::{CloudProvider, instance::Instance};
 
 pub use self::unconfirmed::UnconfirmedClaims;
 use self::{storm::Storms, unproven::Unproven};
@@ -35,12 +35,12 @@ const PERIOD: Duration = Duration::from_mins(2);
 /// How many removals are under way at the same time. Clouds have other work to do.
 const AT_ONCE: usize = 10;
 
-/// Brings claims and machines together again, cloud by cloud.
+/// Brings claims and instances together again, cloud by cloud.
 #[derive(Debug)]
 pub struct GarbageCollection {
     context: Context,
-    /// When each machine was first seen, by its cloud's name of it: some clouds do not say how old
-    /// their machines are.
+    /// When each instance was first seen, by its cloud's name of it: some clouds do not say how old
+    /// their instances are.
     seen: Mutex<BTreeMap<&'static str, BTreeMap<String, Timestamp>>>,
     storms: Storms,
     unproven: Unproven,
@@ -57,27 +57,27 @@ impl GarbageCollection {
         }
     }
 
-    /// One cloud's turn. Claims are looked at before the cloud is asked for their machines, and
-    /// again after it for the machines' claims: what appears in between is missed on neither side.
+    /// One cloud's turn. Claims are looked at before the cloud is asked for their instances, and
+    /// again after it for the instances' claims: what appears in between is missed on neither side.
     async fn collect(&self, provider: &Arc<dyn CloudProvider>) -> Result<(), Trouble> {
         let claims = self.claims_of(provider.as_ref());
         let list = provider.list();
-        let machines = self.context.ask(Self::NAME, "List", provider.as_ref(), list).await?;
-        self.note(provider.name(), &machines);
-        let adopted = self.adopt_unmarked(provider, &claims, &machines).await;
-        self.empty_join_data(provider, &claims, &machines).await;
-        let lost = self.remove_lost_claims(provider, &claims, &machines).await;
-        let duplicates = self.remove_duplicates(provider, &machines).await;
-        let orphans = self.remove_orphans(provider, machines).await;
+        let instances = self.context.ask(Self::NAME, "List", provider.as_ref(), list).await?;
+        self.note(provider.name(), &instances);
+        let adopted = self.adopt_unmarked(provider, &claims, &instances).await;
+        self.empty_join_data(provider, &claims, &instances).await;
+        let lost = self.remove_lost_claims(provider, &claims, &instances).await;
+        let duplicates = self.remove_duplicates(provider, &instances).await;
+        let orphans = self.remove_orphans(provider, instances).await;
         adopted.and(lost).and(duplicates).and(orphans)
     }
 
-    fn note(&self, provider: &'static str, machines: &[Machine]) {
+    fn note(&self, provider: &'static str, instances: &[Instance]) {
         let now = self.context.now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let before = seen.remove(provider).unwrap_or_default();
         let first_seen = |id: &String| before.get(id).copied().unwrap_or(now);
-        let now_seen = machines.iter().map(|machine| &machine.provider_id);
+        let now_seen = instances.iter().map(|instance| &instance.provider_id);
         seen.insert(provider, now_seen.map(|id| (id.clone(), first_seen(id))).collect());
     }
 

@@ -1,4 +1,4 @@
-//! Labels that claims and nodes should have: the one by which a class's machines are known, and what
+//! Labels that claims and nodes should have: the one by which a class's instances are known, and what
 //! a predecessor wrote in words that mean something else to everybody but it.
 //!
 //! Claims of older versions lack the first, and so do their nodes; without it a node counts as
@@ -132,7 +132,7 @@ pub(crate) fn corrections(provider: &dyn CloudProvider, labels: Option<&Labels>)
     wrong.map(|correction| (correction.key.to_owned(), correction.right.to_owned())).collect()
 }
 
-/// The label by which machines of a claim's class are known.
+/// The label by which instances of a claim's class are known.
 pub(crate) fn of_class(claim: &NodeClaim) -> Option<(String, String)> {
     let class = claim.spec.node_class_ref.as_ref()?;
     Some((class_label(&class.group, &class.kind), class.name.clone()))

@@ -1,8 +1,8 @@
 //! From objects to the planner's words.
 //!
-//! [`snapshot`] is the whole index in one call: pools ([`pools`]), machines (`nodes`), daemon sets
+//! [`snapshot`] is the whole index in one call: pools ([`pools`]), instances (`nodes`), daemon sets
 //! (`daemons`), the pods that stay, wait or move (`pods`), their volumes (`volumes`) and spare
-//! capacity ([`buffers`]). [`fleet`](fleet()) looks at the same machines as candidates for removal.
+//! capacity ([`buffers`]). [`fleet`](fleet()) looks at the same instances as candidates for removal.
 //! Both are pure functions of the objects and the time, so that a plan made from a dump is the plan
 //! that was made from the cluster.
 
@@ -35,7 +35,7 @@ pub(crate) use self::{convert::taints, requests::with_limits_as_requests};
 use self::{
     disruption::Disruption,
     long::LongPods,
-    nodes::Machines,
+    nodes::Instances,
     pods::PodReader,
     spread::{DefaultSpread, SchedulerConfig},
     volumes::VolumeIndex,
@@ -106,17 +106,17 @@ pub fn snapshot(
     let mut notes = Vec::new();
     let spread = DefaultSpread::new(objects, &settings.scheduler_config);
     let mut reader = PodReader::new(VolumeIndex::new(objects), spread, LongPods::new(objects));
-    let machines = Machines::new(objects, &mut notes);
+    let instances = Instances::new(objects, &mut notes);
     let disruption = Disruption::new(objects, now);
     let mut pods =
-        reader.sort(objects, settings.pending, &disruption, |node| machines.is_leaving(node));
+        reader.sort(objects, settings.pending, &disruption, |node| instances.is_leaving(node));
     if pods.lost > 0 {
         notes.push(format!(
             "{} pods are bound to nodes that are not there: they are left out",
             pods.lost
         ));
     }
-    let nodes = machines.into_nodes(&catalog, &mut pods);
+    let nodes = instances.into_nodes(&catalog, &mut pods);
     let mut to_place = pods.to_place;
     if settings.capacity_buffer {
         to_place.extend(buffers::virtual_pods(objects, now, &mut reader, &mut notes));
@@ -141,7 +141,7 @@ fn note_failing_pools(pools: &[NodePool], notes: &mut Vec<String>) {
     for pool in pools.iter().filter(|pool| !pool.is_static) {
         let Some(why) = &pool.failing else { continue };
         notes.push(format!(
-            "NodePool {:?} is tried after all others, for its last machines have not joined ({why})",
+            "NodePool {:?} is tried after all others, for its last instances have not joined ({why})",
             pool.name
         ));
     }

@@ -1,6 +1,6 @@
 //! What providers need of the cluster, fetched for them.
 //!
-//! A provider says what a class and its machines need ([`joiner_cloud::needs`]); here it is read,
+//! A provider says what a class and its instances need ([`joiner_cloud::needs`]); here it is read,
 //! remembered for a while, and handed over. `decide` says what follows from what was read: pure
 //! functions. `reading` reads, `memory` keeps. Joining needs a token (`tokens`), which goes
 //! when it has served (`collection`), and may need addresses (`addresses`).
@@ -57,7 +57,7 @@ impl Inputs {
 pub struct Fetched {
     /// For the provider.
     pub inputs: ClassInputs,
-    /// What users should know although machines can join.
+    /// What users should know although instances can join.
     pub warnings: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl From<Missing> for CloudError {
 }
 
 impl Context {
-    /// Fetches what a provider needs to judge a class, and looks whether machines would take the
+    /// Fetches what a provider needs to judge a class, and looks whether instances would take the
     /// endpoint for their cluster's.
     pub async fn class_inputs(&self, class: &NodeClass, needs: &Needs) -> Result<Fetched, Missing> {
         let fetched = self.fetch_inputs(class, needs).await?;
@@ -114,7 +114,7 @@ impl Context {
         Ok(fetched)
     }
 
-    /// Fetches what a provider needs to make a machine, for which it has so long.
+    /// Fetches what a provider needs to make an instance, for which it has so long.
     pub async fn order_inputs(
         &self,
         provider: &dyn CloudProvider,
@@ -125,17 +125,17 @@ impl Context {
         if needs == Needs::default() {
             return Ok(OrderInputs::default());
         }
-        // The endpoint was looked at when the class was judged; no machine waits for it.
+        // The endpoint was looked at when the class was judged; no instance waits for it.
         let class = self.fetch_inputs(&order.class, &needs).await?.inputs;
-        let machine = provider.machine_name(&order.claim);
+        let instance = provider.instance_name(&order.claim);
         let token = match &class.joining {
             Some(facts) => {
-                node_passwords::forget(self, facts.distro, &machine).await?;
+                node_passwords::forget(self, facts.distro, &instance).await?;
                 tokens::token(self, &order.claim, facts, lifetime).await?
             }
             None => None,
         };
-        let addresses = addresses::fetch(self, order, &machine, &needs.addresses).await?;
+        let addresses = addresses::fetch(self, order, &instance, &needs.addresses).await?;
         Ok(OrderInputs { class: Arc::new(class), token, addresses })
     }
 }

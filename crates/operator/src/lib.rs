@@ -2,7 +2,7 @@
 //!
 //! [`files`] reads objects as `kubectl get -o yaml|json` prints them, [`objects`] holds them typed
 //! and validated, and [`index`] turns them into the planner's words. The index is the only place
-//! that knows how a Node and its `NodeClaim` become one machine, what a pod really asks for, or
+//! that knows how a Node and its `NodeClaim` become one instance, what a pod really asks for, or
 //! where its volumes allow it to be.
 //!
 //! This crate knows no cloud: the catalog of instance types is given to it.

@@ -1,4 +1,4 @@
-//! The life of a claim: a machine is launched for it, its node registers and is made ready for pods;
+//! The life of a claim: an instance is launched for it, its node registers and is made ready for pods;
 //! what takes too long is given up, and what is deleted leaves nothing behind.
 //!
 //! Each step is a module of pure functions: what to ask for, what to write down, what is missing.
@@ -24,7 +24,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
 use joiner_cloud::{
-    CloudError, CloudProvider, bootstrap::token::Lifetime, machine::Machine, order::Order,
+    CloudError, CloudProvider, bootstrap::token::Lifetime, instance::Instance, order::Order,
 };
 use joiner_core::{
     instance_type::InstanceType,
@@ -72,14 +72,14 @@ pub struct Lifecycle {
     context: Context,
     health: RegistrationHealth,
     hooks: Vec<Arc<dyn RegistrationHook>>,
-    /// Machines that were made and that their claims, by identity, do not tell of yet: writing it
+    /// Instances that were made and that their claims, by identity, do not tell of yet: writing it
     /// down may have failed. Whoever has one is not asked for another.
-    made: Mutex<BTreeMap<String, Machine>>,
+    made: Mutex<BTreeMap<String, Instance>>,
     launches: Attempts,
 }
 
 impl Lifecycle {
-    /// A controller that tells `health` which machines joined.
+    /// A controller that tells `health` which instances joined.
     pub fn new(context: Context, health: RegistrationHealth) -> Self {
         Self {
             context,
@@ -102,7 +102,7 @@ impl Controller for Lifecycle {
     const NAME: &'static str = "nodeclaim.lifecycle";
     const BACKOFF: Backoff =
         Backoff { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
-    // Clouds take their time, and nobody shall wait for somebody else's machine.
+    // Clouds take their time, and nobody shall wait for somebody else's instance.
     const AT_ONCE: usize = 1000;
 
     fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
@@ -153,20 +153,20 @@ fn changed<T, R: PartialEq>(diff: &Diff<T>, part: impl Fn(&T) -> R) -> bool {
     diff.old.as_deref().map(&part) != diff.new.as_deref().map(&part)
 }
 
-/// What became of asking for a machine.
+/// What became of asking for an instance.
 enum Launch {
     /// It was settled before.
     Settled,
     /// It failed a moment ago, and is not tried again for so long.
     Waits(Duration),
     /// There is one.
-    Made(Box<Machine>),
+    Made(Box<Instance>),
     /// There is none yet.
     Failed(CloudError),
 }
 
 impl Lifecycle {
-    /// The claim with its finalizer: from here on it cannot vanish without its machine. Nothing if
+    /// The claim with its finalizer: from here on it cannot vanish without its instance. Nothing if
     /// the claim is gone.
     async fn with_finalizer(
         &self,
@@ -206,14 +206,14 @@ impl Lifecycle {
         match launch {
             Launch::Settled => next.conditions_mut(self.context.now()).confirm(LAUNCHED),
             Launch::Waits(left) => pass.next = Next::After(left),
-            Launch::Made(machine) => launch::made(&mut next, &machine, self.context.now()),
+            Launch::Made(instance) => launch::made(&mut next, &instance, self.context.now()),
             Launch::Failed(error) => {
                 launch::failed(&mut next, &error, self.context.now());
                 pass.trouble(error.into());
             }
         }
         if is_deleting(&next) {
-            // The machine is written down; what follows is its end.
+            // The instance is written down; what follows is its end.
             self.save(&claim, &next).await?;
             return pass.end();
         }
@@ -247,15 +247,15 @@ impl Lifecycle {
         current.filter(|current| current.metadata.uid == claim.metadata.uid)
     }
 
-    /// Has a machine made for a claim, unless it has one.
+    /// Has an instance made for a claim, unless it has one.
     async fn launch(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Launch {
         let identity = uid(&claim.metadata);
         if claim.status(LAUNCHED) != Status::Unknown {
             self.forget(identity);
             return Launch::Settled;
         }
-        if let Some(machine) = self.made().get(identity) {
-            return Launch::Made(Box::new(machine.clone()));
+        if let Some(instance) = self.made().get(identity) {
+            return Launch::Made(Box::new(instance.clone()));
         }
         let mut order = match launch::request(claim, self.context.class_of(claim).as_ref()) {
             Request::Order(order) => order,
@@ -266,13 +266,13 @@ impl Lifecycle {
         }
         order.corrected = self.corrected_types(claim);
         match self.make(claim, &mut order, provider).await {
-            Ok(mut machine) => {
-                launch::correct(&mut machine, &order);
-                launch::log(claim, &machine);
+            Ok(mut instance) => {
+                launch::correct(&mut instance, &order);
+                launch::log(claim, &instance);
                 let hash = provider.class_hash(&order.class);
-                launch::mark(&mut machine, hash.as_ref());
-                self.made().insert(identity.to_owned(), machine.clone());
-                Launch::Made(Box::new(machine))
+                launch::mark(&mut instance, hash.as_ref());
+                self.made().insert(identity.to_owned(), instance.clone());
+                Launch::Made(Box::new(instance))
             }
             Err(error) => {
                 let clock = &self.context.clock;
@@ -282,7 +282,7 @@ impl Lifecycle {
         }
     }
 
-    /// Types of a claim's pool that overlays correct. The machine was planned with those in mind, and is made and counted
+    /// Types of a claim's pool that overlays correct. The instance was planned with those in mind, and is made and counted
     /// with them in mind too.
     fn corrected_types(&self, claim: &NodeClaim) -> Vec<Arc<InstanceType>> {
         let Some(pool) = claims::pool(claim) else { return Vec::new() };
@@ -292,13 +292,13 @@ impl Lifecycle {
         catalog.types(pool).iter().filter(is_corrected).cloned().collect()
     }
 
-    /// Asks the cloud for a machine, with everything that it needs of the cluster.
+    /// Asks the cloud for an instance, with everything that it needs of the cluster.
     async fn make(
         &self,
         claim: &NodeClaim,
         order: &mut Order,
         provider: &Arc<dyn CloudProvider>,
-    ) -> Result<Machine, CloudError> {
+    ) -> Result<Instance, CloudError> {
         let timeouts = timeouts_of(&self.context, claim, provider);
         let lifetime = Lifetime {
             now: self.context.now(),
@@ -470,7 +470,7 @@ impl Lifecycle {
         Ok(Next::Done)
     }
 
-    /// Tells what became of a claim's machine to whoever keeps its pool's condition. The claim is
+    /// Tells what became of a claim's instance to whoever keeps its pool's condition. The claim is
     /// written next, and that is when they look.
     fn tell_pool(&self, claim: &NodeClaim, outcome: Outcome) {
         if let Some(pool) = self.context.pool_of(claim) {
@@ -494,7 +494,7 @@ impl Lifecycle {
         self.context.cache.read(|world| world.nodes_of(id).cloned().collect())
     }
 
-    fn made(&self) -> MutexGuard<'_, BTreeMap<String, Machine>> {
+    fn made(&self) -> MutexGuard<'_, BTreeMap<String, Instance>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -535,7 +535,7 @@ fn timeouts_of(
     )
 }
 
-/// Why a claim's machine did not become a node, as its pool shows it.
+/// Why a claim's instance did not become a node, as its pool shows it.
 fn failure(claim: &NodeClaim) -> Failure {
     let launched = find(claim.conditions(), LAUNCHED).filter(|condition| !condition.is_true());
     match launched {

@@ -4,7 +4,7 @@ pub use joiner_core::label::{DO_NOT_DISRUPT, PAUSE_DISRUPTION};
 use joiner_core::taint::{Effect, Taint};
 use k8s_openapi::api::core::v1::{self as core, Node};
 
-/// Finalizer of claims and nodes: the machine has to be gone first.
+/// Finalizer of claims and nodes: the instance has to be gone first.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 
 /// Key of the taint of nodes that go away, or may soon.
@@ -44,10 +44,10 @@ pub const REQUESTED_DRA_DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
 /// Label of a node: set to `true`, somebody else cares for its taints.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 
-/// Annotation of a pool or a class: how long a machine may take to be made.
+/// Annotation of a pool or a class: how long an instance may take to be made.
 pub const LAUNCH_TIMEOUT: &str = "joiner.sh/launch-timeout";
 
-/// Annotation of a pool or a class: how long a machine may take to join.
+/// Annotation of a pool or a class: how long an instance may take to join.
 pub const REGISTRATION_TIMEOUT: &str = "joiner.sh/registration-timeout";
 
 /// Annotation of a pool or a class: how long a node may take to be ready for pods.

@@ -1,10 +1,10 @@
-//! What guests really see of their machines: their nodes say it, and clouds that can only guess how
+//! What guests really see of their instances: their nodes say it, and clouds that can only guess how
 //! much memory a guest sees learn from it.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::machine::Measured;
+use joiner_cloud::instance::Measured;
 use joiner_core::label::{INITIALIZED, INSTANCE_TYPE};
 use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::api::resource::Quantity};
 
@@ -17,10 +17,10 @@ use crate::{
     world::{Change, Kept, Key, World},
 };
 
-/// How soon a cloud is told again that did not know the machine yet.
+/// How soon a cloud is told again that did not know the instance yet.
 const AGAIN: Duration = Duration::from_mins(1);
 
-/// Tells clouds what their machines' nodes have.
+/// Tells clouds what their instances' nodes have.
 #[derive(Debug)]
 pub struct Measuring(pub Context);
 

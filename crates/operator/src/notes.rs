@@ -1,5 +1,5 @@
 //! What clouds have to say besides their answers, told where people look: events about claims and
-//! classes, and how far a machine has come in its claim's condition `Launched`.
+//! classes, and how far an instance has come in its claim's condition `Launched`.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,12 +19,12 @@ use crate::{
     world::Key,
 };
 
-/// Progress of one machine is not written more often than this: it is read by people.
+/// Progress of one instance is not written more often than this: it is read by people.
 const PROGRESS_EVERY: Duration = Duration::from_secs(30);
 /// A claim whose progress was last written so long ago is not on its way any more.
 const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
 /// The reason of a condition that shows progress.
-const UNDER_WAY: &str = "MachineUnderWay";
+const UNDER_WAY: &str = "InstanceUnderWay";
 
 /// Tells what one cloud has to say. Never ends.
 pub async fn tell(context: Context, cloud: &'static str, notes: Notes) {
@@ -107,7 +107,7 @@ fn subjects(context: &Context, cloud: &str, about: &About) -> Vec<Subject> {
     found.into_iter().collect()
 }
 
-/// Writes down how far a machine has come. Best effort: somebody who knows more may be writing too.
+/// Writes down how far an instance has come. Best effort: somebody who knows more may be writing too.
 async fn show(context: &Context, claim: &ClaimId, text: &str) {
     let known = context.cache.read(|world| {
         let known = world.node_claims.get(&Key::cluster(&claim.name)).cloned();
@@ -120,7 +120,7 @@ async fn show(context: &Context, claim: &ClaimId, text: &str) {
     }
 }
 
-/// The claim with how far its machine has come; nothing if it has its machine, is leaving, or says so
+/// The claim with how far its instance has come; nothing if it has its instance, is leaving, or says so
 /// already.
 fn progressed(claim: &NodeClaim, text: &str, now: Timestamp) -> Option<NodeClaim> {
     let launched = find(claim.conditions(), LAUNCHED);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_of_a_machine_is_written_twice_a_minute_at_most() {
+    fn progress_of_an_instance_is_written_twice_a_minute_at_most() {
         let mut written = Written::default();
         let second = Duration::from_secs;
         assert!(written.may_write(&claim("a"), second(0)));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_shown_only_while_a_machine_is_made_and_only_when_it_is_news() {
+    fn progress_is_shown_only_while_an_instance_is_made_and_only_when_it_is_news() {
         let now = Timestamp::UNIX_EPOCH;
         let waiting = NodeClaim::default();
         let half = progressed(&waiting, "half done", now).unwrap();

@@ -1,6 +1,6 @@
-//! Whether the machines of a pool have joined lately.
+//! Whether the instances of a pool have joined lately.
 //!
-//! How the last few machines of each pool ended is remembered ([`Outcomes`]). Whoever sees a machine
+//! How the last few instances of each pool ended is remembered ([`Outcomes`]). Whoever sees an instance
 //! join or fail to tells [`RegistrationHealth`]; [`PoolRegistrationHealth`] keeps the pools'
 //! conditions as that memory says. The memory begins anew whenever the pool or its class changes.
 
@@ -20,7 +20,7 @@ pub use self::{
 };
 use crate::claims::{owning_pool, uid};
 
-/// How the last machines of each pool ended. Clones are the same.
+/// How the last instances of each pool ended. Clones are the same.
 #[derive(Debug, Clone, Default)]
 pub struct RegistrationHealth(Arc<Mutex<BTreeMap<String, Outcomes>>>);
 

@@ -68,7 +68,7 @@ struct Patient {
 /// What has a say in whether a node is repaired.
 struct Circumstances {
     breaker: Breaker,
-    /// Who has paused the removal of machines, if somebody has.
+    /// Who has paused the removal of instances, if somebody has.
     paused: Option<Paused>,
 }
 
@@ -85,7 +85,7 @@ impl Controller for NodeRepair {
                 add(node.key());
             }
             Some(_) => {}
-            // If it was one of two with one machine, the other is not in doubt any more.
+            // If it was one of two with one instance, the other is not in doubt any more.
             None => {
                 let spec = diff.latest().spec.as_ref();
                 let id = spec.and_then(|spec| spec.provider_id.as_deref());
@@ -138,12 +138,12 @@ impl NodeRepair {
     }
 
     /// A node that is ours and has a condition that its provider does not tolerate for ever. One
-    /// with several claims, or none, is let alone: it is not clear whose machine it is. So is one of
-    /// several nodes with one machine: the machine may be well, and go by another name.
+    /// with several claims, or none, is let alone: it is not clear whose instance it is. So is one of
+    /// several nodes with one instance: the instance may be well, and go by another name.
     fn patient(&self, key: &Key) -> Option<Patient> {
         self.context.cache.read(|world| {
             let node = world.nodes.get(key).filter(|node| self.context.manages(node))?;
-            let claim = world.claim_of(node).filter(|_| !world.shares_machine(node))?;
+            let claim = world.claim_of(node).filter(|_| !world.shares_instance(node))?;
             let policies = self.context.provider_of(claim)?.repair_policies();
             let due = policy::due(node, policies)?;
             // What a reboot does to a node is no reason to replace it.
@@ -218,7 +218,7 @@ impl NodeRepair {
         repaired.inc();
     }
 
-    /// Tells why a machine goes, as is told of commands.
+    /// Tells why an instance goes, as is told of commands.
     fn tell_removal(&self, claim: &NodeClaim, node: &Key, condition: &str) {
         let why = format!(
             "condition {condition} of node {node} was not healthy for longer than its provider \

@@ -107,7 +107,7 @@ pub struct PlannerSettings {
     pub gates: Gates,
     /// Instance types of KWOK's pools, if not the built-in ones.
     pub instance_types_file: Option<PathBuf>,
-    /// What machines cost where a cloud has no prices of its own.
+    /// What instances cost where a cloud has no prices of its own.
     pub prices: UnitPrices,
     /// The share of a VM's memory that its guest does not see, where one is given for all clouds.
     pub memory_overhead: Option<f64>,
@@ -185,11 +185,11 @@ pub struct Settings {
     pub log: LogSettings,
     /// How long pods are collected before a plan is made.
     pub batch: Batch,
-    /// How long a machine may take.
+    /// How long an instance may take.
     pub timeouts: Timeouts,
     /// Whether nodes of an older minor version than their cluster's have drifted.
     pub kubernetes_version_drift: bool,
-    /// What machines join their cluster with.
+    /// What instances join their cluster with.
     pub joining: Joining,
     /// What of it others are told who plan beside this controller, by the names of flags.
     pub published: BTreeMap<String, String>,
@@ -241,12 +241,12 @@ pub struct Batch {
     pub idle: Duration,
 }
 
-/// How long the steps of a machine may take. Pools and classes may say otherwise.
+/// How long the steps of an instance may take. Pools and classes may say otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the claim to the machine; none where each provider has its own.
+    /// From the claim to the instance; none where each provider has its own.
     pub launch: Option<Duration>,
-    /// From the machine to its node.
+    /// From the instance to its node.
     pub registration: Duration,
     /// From the node to its being ready for use; none for ever.
     pub initialization: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Nodes that go away: their pods leave, their volumes are detached, their machines are removed,
+//! Nodes that go away: their pods leave, their volumes are detached, their instances are removed,
 //! and only then are they gone.
 //!
 //! One comes here when somebody deletes a node or, by way of the claim's own controller, a claim.
@@ -96,7 +96,7 @@ impl Controller for NodeTermination {
         let node = self.context.cache.read(|world| world.nodes.get(key).cloned());
         let Some(node) = node.filter(|node| self.is_leaving(node)) else { return Ok(Next::Done) };
         let claim = self.leaving_claim(&node).await?;
-        if !is_ready(&node) && self.machine_is_gone(&node).await? {
+        if !is_ready(&node) && self.instance_is_gone(&node).await? {
             return self.finish(&node).await;
         }
         let deadline = claim.as_deref().map(deadline).transpose()?.flatten();
@@ -126,7 +126,7 @@ impl NodeTermination {
     }
 
     /// Something has happened to a pod or a volume of a node, which may be what the node waits for.
-    /// Once its machine is being removed it waits for nothing else, and the cloud is not asked more
+    /// Once its instance is being removed it waits for nothing else, and the cloud is not asked more
     /// often because pods end.
     fn something_left(&self, world: &World, node: Option<&str>, add: &mut dyn FnMut(Key)) {
         let Some(node) = node.and_then(|name| world.nodes.named(name)) else { return };
@@ -148,15 +148,15 @@ impl NodeTermination {
     }
 
     /// The node's claim, which goes away with its node: when the claim was deleted is what the
-    /// time that pods get is counted from. One of several nodes of a machine goes alone: somebody may
+    /// time that pods get is counted from. One of several nodes of an instance goes alone: somebody may
     /// have put right that there are several.
     ///
-    /// COMPAT: upstream deletes the claim, and with it the machine and the other nodes.
+    /// COMPAT: upstream deletes the claim, and with it the instance and the other nodes.
     async fn leaving_claim(&self, node: &Node) -> Result<Option<Arc<NodeClaim>>, Trouble> {
         let known = || self.context.cache.read(|world| world.claim_of(node).cloned());
         let claim = known();
         match &claim {
-            Some(stays) if !is_deleting(&**stays) && self.shares_machine(node) => Ok(None),
+            Some(stays) if !is_deleting(&**stays) && self.shares_instance(node) => Ok(None),
             Some(stays) if !is_deleting(&**stays) => {
                 self.context.cluster.delete(&**stays).await?;
                 Ok(known())
@@ -166,13 +166,13 @@ impl NodeTermination {
         }
     }
 
-    /// Whether another node says that it is the same machine.
-    fn shares_machine(&self, node: &Node) -> bool {
-        self.context.cache.read(|world| world.shares_machine(node))
+    /// Whether another node says that it is the same instance.
+    fn shares_instance(&self, node: &Node) -> bool {
+        self.context.cache.read(|world| world.shares_instance(node))
     }
 
-    /// Whether the cloud is sure that a node has no machine any more.
-    async fn machine_is_gone(&self, node: &Node) -> Result<bool, Trouble> {
+    /// Whether the cloud is sure that a node has no instance any more.
+    async fn instance_is_gone(&self, node: &Node) -> Result<bool, Trouble> {
         let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         match (id, self.context.provider_of_node(node)) {
             (Some(id), Some(provider)) => {
@@ -203,7 +203,7 @@ impl NodeTermination {
         mut claim: Option<&mut NodeClaim>,
         deadline: Option<Timestamp>,
     ) -> Result<Progress, Trouble> {
-        // Once the cloud has agreed to remove the machine there is nothing to wait for on it.
+        // Once the cloud has agreed to remove the instance there is nothing to wait for on it.
         // COMPAT: upstream looks at pods and volumes again.
         if !claim.as_ref().is_some_and(|claim| claim.holds(INSTANCE_TERMINATING)) {
             if !self.drain(node, claim.as_deref_mut(), deadline) {
@@ -216,8 +216,8 @@ impl NodeTermination {
             }
         }
         match claim {
-            // The other node may not be drained yet: the machine goes with the last of them.
-            Some(claim) if !self.shares_machine(node) => self.remove_machine(claim).await,
+            // The other node may not be drained yet: the instance goes with the last of them.
+            Some(claim) if !self.shares_instance(node) => self.remove_instance(claim).await,
             _ => Ok(Progress::Finished),
         }
     }
@@ -285,12 +285,12 @@ impl NodeTermination {
         }
     }
 
-    /// Has the machine removed.
-    async fn remove_machine(&self, claim: &mut NodeClaim) -> Result<Progress, Trouble> {
+    /// Has the instance removed.
+    async fn remove_instance(&self, claim: &mut NodeClaim) -> Result<Progress, Trouble> {
         let Some(provider) = self.context.provider_of(claim) else {
             return Err(Trouble::Object(format!(
                 "NodeClaim {}: spec.nodeClassRef names a class of no provider that is on, so that \
-                 its machine cannot be removed; turn the provider on",
+                 its instance cannot be removed; turn the provider on",
                 claim.key()
             )));
         };

@@ -210,7 +210,7 @@ impl World {
         found(&self.node_claims, self.indexes.claims_by_provider_id.get(provider_id))
     }
 
-    /// The claim that a node was made for. Several claims of one machine contradict each other, so
+    /// The claim that a node was made for. Several claims of one instance contradict each other, so
     /// that none of them counts.
     pub fn claim_of(&self, node: &Node) -> Option<&Arc<NodeClaim>> {
         let mut claims = self.claims_of(node.spec.as_ref()?.provider_id.as_deref()?);
@@ -218,14 +218,14 @@ impl World {
         claims.next().is_none().then_some(claim)
     }
 
-    /// Machines that several nodes say they are, each by its provider ID and its nodes. Nobody knows then what runs where.
-    pub fn shared_machines(&self) -> impl Iterator<Item = (&str, Vec<&Arc<Node>>)> {
+    /// Instances that several nodes say they are, each by its provider ID and its nodes. Nobody knows then what runs where.
+    pub fn shared_instances(&self) -> impl Iterator<Item = (&str, Vec<&Arc<Node>>)> {
         let shared = self.indexes.nodes_by_provider_id.iter().filter(|(_, keys)| keys.len() > 1);
         shared.map(|(id, keys)| (&**id, found(&self.nodes, Some(keys)).collect()))
     }
 
-    /// Whether another node says that it is the same machine.
-    pub fn shares_machine(&self, node: &Node) -> bool {
+    /// Whether another node says that it is the same instance.
+    pub fn shares_instance(&self, node: &Node) -> bool {
         let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         id.is_some_and(|id| self.nodes_of(id).nth(1).is_some())
     }

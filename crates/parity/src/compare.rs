@@ -66,12 +66,12 @@ pub enum Difference {
         /// The rule.
         rule: Rule,
     },
-    /// We move machines or pods as nobody may, or without end.
+    /// We move instances or pods as nobody may, or without end.
     OursMovesWrongly {
         /// What we did.
         what: String,
     },
-    /// Karpenter moves machines or pods as nobody may.
+    /// Karpenter moves instances or pods as nobody may.
     TheirsMovesWrongly {
         /// What it did.
         what: String,
@@ -89,7 +89,7 @@ pub enum Difference {
         pods: Vec<String>,
     },
     /// For the same pods.
-    Machines {
+    Instances {
         /// Ours.
         ours: usize,
         /// Those of Karpenter's runs, in order.
@@ -146,7 +146,7 @@ impl Difference {
             Self::TheirsGetsStuck => "Karpenter gets stuck",
             Self::PlacesFewer { .. } => "places fewer pods",
             Self::PlacesMore { .. } => "places more pods",
-            Self::Machines { .. } => "machines",
+            Self::Instances { .. } => "instances",
             Self::Price { .. } => "price",
         }
     }
@@ -154,7 +154,7 @@ impl Difference {
     /// Whether it speaks for our plan.
     fn is_better(&self) -> bool {
         match self {
-            Self::Machines { ours, theirs } => *ours < median(theirs),
+            Self::Instances { ours, theirs } => *ours < median(theirs),
             Self::Price { ours, theirs } => *ours < median(theirs),
             _ => false,
         }
@@ -178,8 +178,8 @@ impl Display for Difference {
             Self::TheirsGetsStuck => f.write_str("Karpenter tries over and over what fails"),
             Self::PlacesFewer { pods } => write!(f, "only Karpenter places {}", list(pods)),
             Self::PlacesMore { pods } => write!(f, "only we place {}", list(pods)),
-            Self::Machines { ours, theirs } => {
-                write!(f, "{ours} machines, Karpenter {}", range(theirs, ToString::to_string))
+            Self::Instances { ours, theirs } => {
+                write!(f, "{ours} instances, Karpenter {}", range(theirs, ToString::to_string))
             }
             Self::Price { ours, theirs } => {
                 let text = |price: &f64| format!("{price:.4}");
@@ -210,19 +210,19 @@ fn list(names: &[String]) -> String {
 pub struct Comparison {
     /// What differs, each with what it means.
     pub differences: Vec<(Difference, Verdict)>,
-    /// Our machines and price, and the medians of Karpenter's, where both can be compared.
+    /// Our instances and price, and the medians of Karpenter's, where both can be compared.
     pub cost: Option<Cost>,
 }
 
 /// What the same pods cost on either side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// How many machines we make.
-    pub our_machines: usize,
+    /// How many instances we make.
+    pub our_instances: usize,
     /// What they cost.
     pub our_price: f64,
     /// The median of how many Karpenter makes.
-    pub their_machines: usize,
+    pub their_instances: usize,
     /// The median of what they cost.
     pub their_price: f64,
 }
@@ -238,7 +238,7 @@ impl Comparison {
         self.differences.iter().map(|(_, verdict)| *verdict).max().unwrap_or(Verdict::Same)
     }
 
-    /// Names what is worse in number but no fault: a cheaper plan with more machines (C1), and a
+    /// Names what is worse in number but no fault: a cheaper plan with more instances (C1), and a
     /// plan that is dearer than the median but no dearer than the dearest of Karpenter's own runs
     /// (C2), and one that places more pods (C3). To be asked once Karpenter has had all its runs.
     pub fn settle(&mut self) {
@@ -262,7 +262,9 @@ impl Comparison {
     fn is_unlucky(&self) -> bool {
         let mut worse = self.differences.iter().filter(|(_, verdict)| *verdict == Verdict::Worse);
         worse.all(|(difference, _)| match difference {
-            Difference::Machines { ours, theirs } => theirs.last().is_some_and(|most| ours <= most),
+            Difference::Instances { ours, theirs } => {
+                theirs.last().is_some_and(|most| ours <= most)
+            }
             Difference::Price { ours, theirs } => {
                 theirs.last().is_some_and(|most| *ours <= most * (1.0 + PRICE_PRECISION))
             }
@@ -270,9 +272,9 @@ impl Comparison {
         })
     }
 
-    /// Whether all that is worse is the number of machines, and the price is better.
+    /// Whether all that is worse is the number of instances, and the price is better.
     fn is_cheaper(&self) -> bool {
-        self.decisive().into_iter().all(|sort| sort == "machines")
+        self.decisive().into_iter().all(|sort| sort == "instances")
             && self.differences.iter().any(|(difference, verdict)| {
                 matches!(difference, Difference::Price { .. }) && *verdict == Verdict::Better
             })
@@ -383,7 +385,7 @@ fn places(ours: &Checked, theirs: &[Checked]) -> Vec<Difference> {
     differences
 }
 
-/// Machines and prices can only be compared where the same pods have a place.
+/// Instances and prices can only be compared where the same pods have a place.
 fn cost(ours: &Checked, measure: &[&Checked]) -> (Option<Cost>, Vec<Difference>) {
     let placed = ours.placed();
     let same: Vec<&&Checked> = measure.iter().filter(|run| run.placed() == placed).collect();
@@ -396,20 +398,20 @@ fn cost(ours: &Checked, measure: &[&Checked]) -> (Option<Cost>, Vec<Difference>)
     (Some(cost), differences)
 }
 
-/// Compares machines and price with the medians of runs, of which there has to be one.
+/// Compares instances and price with the medians of runs, of which there has to be one.
 pub(crate) fn weigh(ours: (usize, f64), theirs: &[(usize, f64)]) -> (Cost, Vec<Difference>) {
-    let (mut machines, mut prices): (Vec<usize>, Vec<f64>) = theirs.iter().copied().unzip();
-    machines.sort_unstable();
+    let (mut instances, mut prices): (Vec<usize>, Vec<f64>) = theirs.iter().copied().unzip();
+    instances.sort_unstable();
     prices.sort_by(f64::total_cmp);
     let cost = Cost {
-        our_machines: ours.0,
+        our_instances: ours.0,
         our_price: ours.1,
-        their_machines: median(&machines),
+        their_instances: median(&instances),
         their_price: median(&prices),
     };
     let mut differences = Vec::new();
-    if cost.our_machines != cost.their_machines {
-        differences.push(Difference::Machines { ours: cost.our_machines, theirs: machines });
+    if cost.our_instances != cost.their_instances {
+        differences.push(Difference::Instances { ours: cost.our_instances, theirs: instances });
     }
     if (cost.our_price - cost.their_price).abs() > PRICE_PRECISION * cost.their_price.max(1.0) {
         differences.push(Difference::Price { ours: cost.our_price, theirs: prices });

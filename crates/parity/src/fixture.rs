@@ -30,8 +30,8 @@ pub struct Expectation {
     pub verdict: String,
     /// Pods that must have a place.
     pub placed: Vec<String>,
-    /// At most so many machines, if exactly these pods have a place.
-    pub machines: usize,
+    /// At most so many instances, if exactly these pods have a place.
+    pub instances: usize,
     /// At most this price, if exactly these pods have a place.
     pub price: f64,
 }
@@ -51,8 +51,8 @@ impl Expectation {
             placed.retain(|pod| theirs.contains(pod));
         }
         let placed: Vec<String> = placed.into_iter().map(str::to_owned).collect();
-        let mut machines: Vec<usize> = runs.iter().map(|run| run.plan.claims.len()).collect();
-        machines.sort_unstable();
+        let mut instances: Vec<usize> = runs.iter().map(|run| run.plan.claims.len()).collect();
+        instances.sort_unstable();
         let mut prices: Vec<f64> = runs.iter().map(|run| run.plan.price()).collect();
         prices.sort_by(f64::total_cmp);
         Self {
@@ -61,7 +61,7 @@ impl Expectation {
             kinds: scenario.kinds.clone(),
             verdict: verdict_text(verdict).to_owned(),
             placed,
-            machines: machines.get(machines.len() / 2).copied().unwrap_or_default(),
+            instances: instances.get(instances.len() / 2).copied().unwrap_or_default(),
             price: prices.get(prices.len() / 2).copied().unwrap_or_default(),
         }
     }
@@ -73,11 +73,11 @@ impl Expectation {
         let wanted: BTreeSet<&str> = self.placed.iter().map(String::as_str).collect();
         missed.extend(wanted.difference(&placed).map(|pod| format!("{pod} has no place")));
         if placed == wanted {
-            if ours.plan.claims.len() > self.machines {
+            if ours.plan.claims.len() > self.instances {
                 missed.push(format!(
-                    "{} machines instead of {}",
+                    "{} instances instead of {}",
                     ours.plan.claims.len(),
-                    self.machines
+                    self.instances
                 ));
             }
             if ours.plan.price() > self.price + 1e-9 {

@@ -1,6 +1,6 @@
 //! Makes scenarios out of seeds.
 //!
-//! A scenario starts as a small world (machines on offer, a pool, some workloads), and each of its
+//! A scenario starts as a small world (instances on offer, a pool, some workloads), and each of its
 //! kinds then changes that world in its own way, in the order in which kinds are listed. Every kind
 //! draws from a generator of its own.
 

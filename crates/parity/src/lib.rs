@@ -2,7 +2,7 @@
 //!
 //! [`generate`] makes a scenario out of a seed, [`trial`] puts it to both sides, [`compare`] says
 //! what differs and what to think of it, [`shrink`] makes a scenario smaller while it still shows
-//! what it showed, and [`fixture`] keeps it. [`disruption`] does the same for clusters whose machines
+//! what it showed, and [`fixture`] keeps it. [`disruption`] does the same for clusters whose instances
 //! may go.
 
 pub mod compare;

@@ -39,7 +39,7 @@ struct Arguments {
     /// The oracle; `scripts/install-real-parts oracle` builds it and prints where it is
     #[arg(long, env = "JOINER_ORACLE", value_name = "PATH")]
     oracle: PathBuf,
-    /// Compares what becomes of clusters whose machines may go, instead of plans
+    /// Compares what becomes of clusters whose instances may go, instead of plans
     #[arg(long)]
     disrupt: bool,
     /// How many scenarios
@@ -209,10 +209,10 @@ fn show_verdict(comparison: &Comparison, out: &mut impl Write) -> Result<()> {
 
 fn show_plan(whose: &str, side: &Checked, out: &mut impl Write) -> Result<()> {
     let plan = &side.plan;
-    let (machines, price) = (plan.claims.len(), plan.price());
+    let (instances, price) = (plan.claims.len(), plan.price());
     writeln!(
         out,
-        "\n{whose}: {} pods placed, {machines} machines, price {price:.4}",
+        "\n{whose}: {} pods placed, {instances} instances, price {price:.4}",
         plan.placed()
     )?;
     for claim in &plan.claims {

@@ -47,17 +47,17 @@ pub fn of_rule(rule: Rule) -> Option<&'static str> {
 }
 
 /// What a defect can make that only ever costs Karpenter something.
-const COSTS: &[&str] = &["places more pods", "machines", "price"];
+const COSTS: &[&str] = &["places more pods", "instances", "price"];
 /// What a defect can make that lets Karpenter place pods elsewhere, after which anything may
 /// follow.
-const ANYTHING: &[&str] = &["places fewer pods", "places more pods", "machines", "price"];
+const ANYTHING: &[&str] = &["places fewer pods", "places more pods", "instances", "price"];
 
 /// The first that explains a difference names it, so what is more particular comes first.
 const DEFECTS: &[Defect] = &[
     Defect { id: "D1", applies: spreads_that_look_alike, makes: ANYTHING },
     Defect { id: "D2", applies: no_selector, makes: ANYTHING },
     Defect { id: "D3", applies: zone_affinity, makes: &["places more pods"] },
-    Defect { id: "D4", applies: domains_without_machines, makes: COSTS },
+    Defect { id: "D4", applies: domains_without_instances, makes: COSTS },
     Defect { id: "D32", applies: affinity_and_soft_taints, makes: ANYTHING },
     Defect { id: "D5", applies: anti_affinity_out_of_reach, makes: COSTS },
     Defect { id: "D7", applies: daemons_with_alternatives, makes: ANYTHING },
@@ -74,7 +74,7 @@ const DEFECTS: &[Defect] = &[
             "Karpenter breaks a rule",
             "places fewer pods",
             "places more pods",
-            "machines",
+            "instances",
             "price",
         ],
     },
@@ -221,7 +221,7 @@ fn is_out_of_reach(scenario: &Scenario, key: &Value) -> bool {
 
 /// A pool names a value of a spread's key that it excludes, or that none of the types has although
 /// it is theirs to have.
-fn domains_without_machines(scenario: &Scenario) -> bool {
+fn domains_without_instances(scenario: &Scenario) -> bool {
     let keys: Vec<&Value> =
         scenario.of_kind("Pod").flat_map(spreads).map(|spread| &spread["topologyKey"]).collect();
     let offered = |key: &Value| -> Vec<&Value> {

@@ -56,7 +56,7 @@ impl Oracle {
         }
     }
 
-    /// What Karpenter does to the machines of a cluster until it finds nothing more, several times,
+    /// What Karpenter does to the instances of a cluster until it finds nothing more, several times,
     /// or what it has against the cluster.
     pub fn disruptions(&mut self, scenario: &Scenario) -> Result<Result<Vec<Value>, String>> {
         Ok(self.answer(scenario, "converge")?.map(|answer| answer.disruptions))

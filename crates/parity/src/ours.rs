@@ -54,7 +54,7 @@ pub fn prepare(scenario: &Scenario) -> Result<Question> {
     })
 }
 
-/// The machines on offer.
+/// The instances on offer.
 pub fn types(scenario: &Scenario) -> Result<CatalogFile> {
     catalog_file::parse(&scenario.instance_types.to_string(), "instance-types.json")
         .context("our side refuses the instance types")
@@ -88,7 +88,7 @@ impl Question {
         self.check(plan)
     }
 
-    /// What we would do about the machines, and what the checker says of it.
+    /// What we would do about the instances, and what the checker says of it.
     pub fn disruptions(&self) -> Result<(Disruptions, Vec<Finding>)> {
         let Self { snapshot, settings, .. } = self;
         let now = now()?;

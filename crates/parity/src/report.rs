@@ -19,7 +19,7 @@ const OFFENDERS: usize = 15;
 pub struct Report {
     /// The command that repeats one trial, without its seed.
     repeat: &'static str,
-    /// Where machines and prices can be compared.
+    /// Where instances and prices can be compared.
     comparable: &'static str,
     verdicts: Tally,
     by_kind: BTreeMap<&'static str, Tally>,
@@ -40,9 +40,9 @@ struct Tally {
 
 #[derive(Debug, Default)]
 struct Total {
-    our_machines: usize,
+    our_instances: usize,
     our_price: f64,
-    their_machines: usize,
+    their_instances: usize,
     their_price: f64,
 }
 
@@ -70,16 +70,16 @@ impl Tally {
 
 impl Total {
     fn add(&mut self, cost: Cost) {
-        self.our_machines += cost.our_machines;
+        self.our_instances += cost.our_instances;
         self.our_price += cost.our_price;
-        self.their_machines += cost.their_machines;
+        self.their_instances += cost.their_instances;
         self.their_price += cost.their_price;
     }
 }
 
 impl Report {
     /// A report on nothing yet. `repeat` is the command that repeats one trial, without its seed;
-    /// `comparable` says where machines and prices can be compared.
+    /// `comparable` says where instances and prices can be compared.
     pub fn new(repeat: &'static str, comparable: &'static str) -> Self {
         Self {
             repeat,
@@ -186,12 +186,12 @@ impl Report {
         writeln!(
             f,
             "{} ({} scenarios): \
-             machines {} to Karpenter's {} ({}), price {:.3} to {:.3} ({})",
+             instances {} to Karpenter's {} ({}), price {:.3} to {:.3} ({})",
             self.comparable,
             self.compared,
-            total.our_machines,
-            total.their_machines,
-            percent(total.our_machines as f64, total.their_machines as f64),
+            total.our_instances,
+            total.their_instances,
+            percent(total.our_instances as f64, total.their_instances as f64),
             total.our_price,
             total.their_price,
             percent(total.our_price, total.their_price),

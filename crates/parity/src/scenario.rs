@@ -1,4 +1,4 @@
-//! A scenario: a cluster, the machines on offer, and the settings to plan with.
+//! A scenario: a cluster, the instances on offer, and the settings to plan with.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ kinds! {
     /// What a scenario is about. A scenario has one of these, or mixes several.
     ///
     /// The order is the order in which they are applied while a scenario is generated: what is on
-    /// offer, then pools, then pods, then machines that exist, then what hangs on both.
+    /// offer, then pools, then pods, then instances that exist, then what hangs on both.
     Kind {
     /// Pods of many sizes and nothing else: pure packing.
     Sizes = "sizes",
@@ -54,7 +54,7 @@ kinds! {
     ReservedFallback = "reserved-fallback",
     /// Several pools with different requirements.
     SeveralPools = "several-pools",
-    /// A pool that no machine can be made from: not ready, going away, of fixed size, or asking for
+    /// A pool that no instance can be made from: not ready, going away, of fixed size, or asking for
     /// the impossible.
     UnusablePools = "unusable-pools",
     /// Pools of different weight.
@@ -151,7 +151,7 @@ kinds! {
     }
 }
 
-/// A cluster, the machines on offer, and the settings to plan with.
+/// A cluster, the instances on offer, and the settings to plan with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// The seed it was generated from.

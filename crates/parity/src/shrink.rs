@@ -25,7 +25,7 @@ pub fn shrink(scenario: &Scenario, shows: &mut dyn FnMut(&Scenario) -> bool) -> 
     }
 }
 
-/// Machines and types of which half is missing behave in ways that nobody would meet, and a
+/// Instances and types of which half is missing behave in ways that nobody would meet, and a
 /// scenario would end up showing that instead.
 fn has_removable_fields(object: &Value) -> bool {
     !matches!(object["kind"].as_str(), Some("Node" | "NodeClaim" | "PersistentVolume"))

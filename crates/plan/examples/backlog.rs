@@ -73,7 +73,7 @@ fn main() -> std::io::Result<()> {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or(" unknown");
     writeln!(
         std::io::stdout(),
-        "{count} pods on {} machines, {} without a place, in {elapsed:?}; peak memory{peak}",
+        "{count} pods on {} instances, {} without a place, in {elapsed:?}; peak memory{peak}",
         plan.claims.len(),
         plan.unschedulable.len() + plan.deferred.len(),
     )

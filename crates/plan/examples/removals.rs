@@ -1,8 +1,8 @@
-//! How long it takes to ask what happens if machines go: `cargo run --release -p joiner-plan
+//! How long it takes to ask what happens if instances go: `cargo run --release -p joiner-plan
 //! --example removals -- 30000 10`.
 //!
-//! A cluster is made by planning for deployments of 20 pods and giving every claim its machine; then
-//! some of the pods are gone (the second argument, in percent), and every machine is asked about.
+//! A cluster is made by planning for deployments of 20 pods and giving every claim its instance; then
+//! some of the pods are gone (the second argument, in percent), and every instance is asked about.
 
 use std::{
     io::Write,
@@ -10,7 +10,7 @@ use std::{
 };
 
 use joiner_core::{
-    disruption::{ClaimFacts, Fleet, Machine, PodFacts},
+    disruption::{ClaimFacts, Fleet, Instance, PodFacts},
     label,
     pod::Pod,
     settings::PlanSettings,
@@ -25,7 +25,7 @@ use joiner_plan::{
 const CPU: [&str; 5] = ["100m", "250m", "500m", "1", "1500m"];
 const MEMORY: [&str; 6] = ["100Mi", "256Mi", "512Mi", "1Gi", "2Gi", "4Gi"];
 const REPLICAS: usize = 20;
-/// Types of up to 14 CPUs and 28 GiB, so that a machine has about 15 pods.
+/// Types of up to 14 CPUs and 28 GiB, so that an instance has about 15 pods.
 const TYPES: usize = 14;
 
 /// Half of the deployments are plain; the others are spread over zones, over hosts, together in a
@@ -51,7 +51,7 @@ fn pods(count: usize, rng: &mut Rng) -> Vec<Pod> {
         .collect()
 }
 
-/// The cluster after all claims of a plan have become machines.
+/// The cluster after all claims of a plan have become instances.
 fn built(planned: &Snapshot, gone: usize, rng: &mut Rng) -> Snapshot {
     let plan = provision(planned, &PlanSettings::default()).plan;
     let types = planned.catalog.types("default");
@@ -76,22 +76,22 @@ fn built(planned: &Snapshot, gone: usize, rng: &mut Rng) -> Snapshot {
 }
 
 fn facts(snapshot: &Snapshot) -> Fleet {
-    let machine = |node: &Node| Machine {
+    let instance = |node: &Node| Instance {
         claim: Some(ClaimFacts::default()),
         ready: true,
         pods: vec![PodFacts::default(); node.pods.len()],
-        ..Machine::default()
+        ..Instance::default()
     };
-    Fleet { machines: snapshot.nodes.iter().map(machine).collect(), ..Fleet::default() }
+    Fleet { instances: snapshot.nodes.iter().map(instance).collect(), ..Fleet::default() }
 }
 
-/// Asks about each group of machines, and says how long it took and how it went.
+/// Asks about each group of instances, and says how long it took and how it went.
 fn ask(simulator: &mut Simulator<'_>, groups: &[Vec<usize>]) -> (Duration, Duration, [usize; 4]) {
     let question = Question { respect_quiet: true, claims_max: Some(1) };
     let (mut all, mut longest, mut kinds) = (Duration::ZERO, Duration::ZERO, [0; 4]);
-    for machines in groups {
+    for instances in groups {
         let start = Instant::now();
-        let outcome = simulator.without(machines, question);
+        let outcome = simulator.without(instances, question);
         let took = start.elapsed();
         all += took;
         longest = longest.max(took);
@@ -110,7 +110,7 @@ fn main() -> std::io::Result<()> {
     let fleet = facts(&snapshot);
     let mut out = std::io::stdout();
     let pods: usize = snapshot.nodes.iter().map(|node| node.pods.len()).sum();
-    writeln!(out, "{} machines with {pods} pods", snapshot.nodes.len())?;
+    writeln!(out, "{} instances with {pods} pods", snapshot.nodes.len())?;
     let start = Instant::now();
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
     writeln!(out, "prepared in {:?}", start.elapsed())?;
@@ -118,16 +118,16 @@ fn main() -> std::io::Result<()> {
     let all: Vec<usize> = (0..snapshot.nodes.len()).collect();
     let several = |size: usize| all.chunks(size).map(<[usize]>::to_vec).collect::<Vec<_>>();
     for (about, groups) in [
-        ("one machine, for the first time", ones.clone()),
-        ("one machine, again", ones),
-        ("10 machines", several(10)),
-        ("100 machines", several(100)),
+        ("one instance, for the first time", ones.clone()),
+        ("one instance, again", ones),
+        ("10 instances", several(10)),
+        ("100 instances", several(100)),
     ] {
         let (all, longest, [none, one, more, homeless]) = ask(&mut simulator, &groups);
         writeln!(
             out,
             "{about}: {} questions in {all:?}, {:?} each, the longest {longest:?}; {none} need no \
-             machine, {one} need one, {more} more, {homeless} have homeless pods",
+             instance, {one} need one, {more} more, {homeless} have homeless pods",
             groups.len(),
             all / groups.len() as u32,
         )?;

@@ -1,7 +1,7 @@
-//! How long a whole pass over the machines of a cluster takes: `cargo run --release -p joiner-plan
+//! How long a whole pass over the instances of a cluster takes: `cargo run --release -p joiner-plan
 //! --example right_size -- 2000 70 10`.
 //!
-//! A cluster of that many machines with about 15 pods each, which use so many percent of the CPUs. One machine in so
+//! A cluster of that many instances with about 15 pods each, which use so many percent of the CPUs. One instance in so
 //! many has drifted; none without the third number.
 
 use std::{collections::BTreeMap, io::Write, time::Instant};
@@ -39,9 +39,9 @@ fn workload(number: usize, rng: &mut Rng) -> (PodBuilder, usize) {
     (made, millis)
 }
 
-fn cluster(machines: usize, percent: usize, rng: &mut Rng) -> Snapshot {
+fn cluster(instances: usize, percent: usize, rng: &mut Rng) -> Snapshot {
     let mut number = 0;
-    let mut machine = |at: usize| -> NodeBuilder {
+    let mut instance = |at: usize| -> NodeBuilder {
         let cpus = 8 + 2 * rng.below(4);
         let mut made = node(&format!("node-{at:05}"))
             .pool("default")
@@ -60,14 +60,14 @@ fn cluster(machines: usize, percent: usize, rng: &mut Rng) -> Snapshot {
         made
     };
     let cluster = snapshot().pool(pool("default"), fake_instance_types(100));
-    (0..machines).map(&mut machine).fold(cluster, SnapshotBuilder::node).build()
+    (0..instances).map(&mut instance).fold(cluster, SnapshotBuilder::node).build()
 }
 
 fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse().expect("a number"));
-    let machines = arguments.next().unwrap_or(2000);
+    let instances = arguments.next().unwrap_or(2000);
     let percent = arguments.next().unwrap_or(70);
-    let cluster = cluster(machines, percent, &mut Rng::new(1));
+    let cluster = cluster(instances, percent, &mut Rng::new(1));
     let drifted = arguments.next().map(|one_in| cluster.nodes.iter().step_by(one_in));
     let drifted = drifted.into_iter().flatten();
     let fleet: Fleet =
@@ -77,10 +77,10 @@ fn main() -> std::io::Result<()> {
     let taken = begin.elapsed();
     let mut out = std::io::stdout().lock();
     let pods: usize = cluster.nodes.iter().map(|node| node.pods.len()).sum();
-    writeln!(out, "{machines} machines, {pods} pods: {taken:?}")?;
+    writeln!(out, "{instances} instances, {pods} pods: {taken:?}")?;
     let going: usize = decided.commands.iter().map(|command| command.candidates.len()).sum();
     let saved: f64 = decided.commands.iter().map(|command| command.savings).sum();
-    writeln!(out, "{} commands, {going} machines go, {saved:.2} saved", decided.commands.len())?;
+    writeln!(out, "{} commands, {going} instances go, {saved:.2} saved", decided.commands.len())?;
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for reason in decided.staying.iter().filter_map(|staying| staying.reasons.first()) {
         *reasons.entry(reason.id.as_str()).or_default() += 1;

@@ -2,8 +2,8 @@
 //! --example scale_in -- 20 200`, for so many seeds and with so many pods that are planned for at a time.
 //!
 //! A thousand pods come in waves, three hundred of them go, and the rest is moved together until nothing is left to gain.
-//! Small ones are ahead of large ones when they come, which needs more machines; with `large-first` it is the other way
-//! round. Pods leave their machines as the controller has them leave, the large ones first; with `any-order` as chance has
+//! Small ones are ahead of large ones when they come, which needs more instances; with `large-first` it is the other way
+//! round. Pods leave their instances as the controller has them leave, the large ones first; with `any-order` as chance has
 //! it.
 
 use std::{
@@ -28,7 +28,7 @@ const POOL: &str = "default";
 /// As the controller asks: moves have to hold, too, where the scheduler puts pods.
 const AS_THE_CONTROLLER: DisruptionSettings =
     DisruptionSettings { spot_to_spot: false, as_scheduled: true };
-/// Seconds until a machine on which something has happened may go.
+/// Seconds until an instance on which something has happened may go.
 const QUIET_AFTER: i64 = 30;
 /// Seconds that commands take, and that pass between two looks.
 const CARRYING_OUT: i64 = 2;
@@ -44,7 +44,7 @@ const GO: usize = 150;
 const WAVE: NonZeroUsize = NonZeroUsize::new(200).unwrap();
 /// How many seeds are played, unless told.
 const SEEDS: NonZeroUsize = NonZeroUsize::new(20).unwrap();
-/// What a machine keeps for itself.
+/// What an instance keeps for itself.
 const KEPT: Amounts = Amounts { millis: 100, mebis: 10 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Type {
 }
 
 #[derive(Debug)]
-struct Machine {
+struct Instance {
     name: String,
     of: Type,
     pods: Vec<Number>,
@@ -148,7 +148,7 @@ struct Machine {
     touched: i64,
 }
 
-impl Machine {
+impl Instance {
     fn left(&self) -> Amounts {
         self.pods.iter().fold(self.of.room(), |left, pod| {
             let Amounts { millis, mebis } = pod.requests();
@@ -180,12 +180,12 @@ impl Machine {
 #[derive(Debug)]
 struct World {
     rng: Rng,
-    machines: Vec<Machine>,
+    instances: Vec<Instance>,
     made: usize,
     time: i64,
     evictions: usize,
     commands: usize,
-    /// Machines that had to be made because a pod was left over.
+    /// Instances that had to be made because a pod was left over.
     unplanned: usize,
     /// Since when the pool has been restless.
     restless_since: Option<i64>,
@@ -195,10 +195,10 @@ impl World {
     /// All pods have come, wave after wave.
     fn new(seed: u64, wave: usize, ahead: usize) -> Self {
         let rng = Rng::new(seed);
-        let machines = Vec::new();
+        let instances = Vec::new();
         let mut world = Self {
             rng,
-            machines,
+            instances,
             made: 0,
             time: 0,
             evictions: 0,
@@ -216,16 +216,16 @@ impl World {
     fn make(&mut self, claim: &PlannedClaim) {
         self.made += 1;
         let (name, of) = (format!("node-{:04}", self.made), Type::of(claim));
-        self.machines.push(Machine { name, of, pods: Vec::new(), touched: self.time });
+        self.instances.push(Instance { name, of, pods: Vec::new(), touched: self.time });
     }
 
     fn price(&self) -> f64 {
-        self.machines.iter().map(|each| each.of.price()).sum()
+        self.instances.iter().map(|each| each.of.price()).sum()
     }
 
     fn snapshot(&self, waiting: &[Number]) -> Snapshot {
         let mut all = snapshot().pool(pool(POOL), Type::all().iter().map(Type::build));
-        for each in &self.machines {
+        for each in &self.instances {
             let Amounts { millis, mebis } = each.of.room();
             let made = node(&each.name).pool(POOL).of_type(&each.of.name).zone("a");
             let made = made.cpu(&format!("{millis}m")).mem(&format!("{mebis}Mi"));
@@ -234,13 +234,13 @@ impl World {
         all.pods(waiting.iter().map(|pod| pod.build())).build()
     }
 
-    /// As a `ReplicaSet` does it: pods that share their machine with most of their own go first, then the youngest; ages
+    /// As a `ReplicaSet` does it: pods that share their instance with most of their own go first, then the youngest; ages
     /// count as the same up to twice the age.
     fn scale_in(&mut self, wave: usize) {
         let all = COME * SORTS.len();
         for sort in 0..SORTS.len() {
             let mut ranked = Vec::new();
-            for (at, each) in self.machines.iter().enumerate() {
+            for (at, each) in self.instances.iter().enumerate() {
                 for pod in each.pods.iter().filter(|pod| pod.sort == sort) {
                     let rank = usize::MAX - each.alike(*pod);
                     let age = GO_AFTER + (all - pod.came / wave * wave) / MADE_PER_SECOND;
@@ -249,9 +249,9 @@ impl World {
             }
             ranked.sort_unstable();
             for (.., at, came) in ranked.into_iter().take(GO) {
-                self.machines[at].pods.retain(|pod| pod.came != came);
+                self.instances[at].pods.retain(|pod| pod.came != came);
                 let since = self.time + self.rng.below(SCALE_IN as usize) as i64;
-                self.machines[at].touched = self.machines[at].touched.max(since);
+                self.instances[at].touched = self.instances[at].touched.max(since);
             }
         }
     }
@@ -263,7 +263,7 @@ impl World {
             let for_how_long = |since| SignedDuration::from_secs(self.time - since);
             rules.restless_since = self.restless_since.map(|since| now() - for_how_long(since));
         });
-        for each in &self.machines {
+        for each in &self.instances {
             let quiet = self.time - each.touched;
             fleet = fleet.claim(&each.name, |claim| {
                 claim.quiet_since = Some(now() - SignedDuration::from_secs(quiet));
@@ -282,8 +282,8 @@ impl World {
         commands.iter().flat_map(|command| &command.replacements).for_each(|new| self.make(new));
         let candidates = commands.iter().flat_map(|command| &command.candidates);
         let going: BTreeSet<&str> = candidates.map(|each| each.node.as_str()).collect();
-        let stays = |each: &mut Machine| !going.contains(each.name.as_str());
-        let gone = self.machines.extract_if(.., |each| !stays(each));
+        let stays = |each: &mut Instance| !going.contains(each.name.as_str());
+        let gone = self.instances.extract_if(.., |each| !stays(each));
         let moved: Vec<Number> = gone.flat_map(|each| each.pods).collect();
         self.evictions += moved.len();
         let mut order: Vec<_> =
@@ -295,14 +295,14 @@ impl World {
         self.place(order.into_iter().map(|(_, pod)| pod).collect());
     }
 
-    /// Pods come to the scheduler; for those that it finds no place for machines are made.
+    /// Pods come to the scheduler; for those that it finds no place for instances are made.
     fn place(&mut self, pods: Vec<Number>) {
         let mut left = Vec::new();
         for pod in pods {
             match self.liked_most(pod) {
                 Some(at) => {
-                    self.machines[at].pods.push(pod);
-                    self.machines[at].touched = self.time;
+                    self.instances[at].pods.push(pod);
+                    self.instances[at].touched = self.time;
                 }
                 None => left.push(pod),
             }
@@ -319,11 +319,11 @@ impl World {
 
     /// The scheduler's choice: little used, evenly used, and with few of the same.
     fn liked_most(&mut self, pod: Number) -> Option<usize> {
-        let fit = self.machines.iter().enumerate().filter(|(_, each)| each.takes(pod));
-        let fit: Vec<(usize, &Machine)> = fit.collect();
+        let fit = self.instances.iter().enumerate().filter(|(_, each)| each.takes(pod));
+        let fit: Vec<(usize, &Instance)> = fit.collect();
         let alike = || fit.iter().map(|(_, each)| each.alike(pod) + 2);
         let (most, fewest) = (alike().max()?, alike().min()?);
-        let score = |each: &Machine| {
+        let score = |each: &Instance| {
             let spread = 100 * (most + fewest - (each.alike(pod) + 2)) / most;
             each.appeal(pod) + 2 * spread as i64
         };
@@ -349,7 +349,7 @@ fn main() -> Result<()> {
     let (mut prices, mut evictions) = (0.0, 0);
     for seed in 0..seeds.get() as u64 {
         let mut world = World::new(seed, wave.get(), ahead);
-        let (machines, price) = (world.machines.len(), world.price());
+        let (instances, price) = (world.instances.len(), world.price());
         world.time = 300;
         world.scale_in(wave.get());
         let (began, mut last) = (world.time, world.time);
@@ -364,9 +364,9 @@ fn main() -> Result<()> {
         }
         writeln!(
             out,
-            "seed {seed}: {machines} machines at {price:.2}/h become {} at {:.2}/h after {} s: {} commands, {} \
-             evictions, {} machines for pods left over",
-            world.machines.len(),
+            "seed {seed}: {instances} instances at {price:.2}/h become {} at {:.2}/h after {} s: {} commands, {} \
+             evictions, {} instances for pods left over",
+            world.instances.len(),
             world.price(),
             last - began,
             world.commands,

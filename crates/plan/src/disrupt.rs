@@ -1,9 +1,9 @@
-//! Which machines are not needed, or wrong, and what happens to their pods?
+//! Which instances are not needed, or wrong, and what happens to their pods?
 //!
-//! All methods look at one snapshot, in Karpenter's order: machines that hold nothing (`emptiness`),
-//! machines that are not what their pool wants (`drift`), machines whose pods fit elsewhere or on
-//! something cheaper (`consolidation`). What one has decided is settled for the next: the machines
-//! are gone, their pods have moved, and budgets are that much smaller. No machine has a part in two
+//! All methods look at one snapshot, in Karpenter's order: instances that hold nothing (`emptiness`),
+//! instances that are not what their pool wants (`drift`), instances whose pods fit elsewhere or on
+//! something cheaper (`consolidation`). What one has decided is settled for the next: the instances
+//! are gone, their pods have moved, and budgets are that much smaller. No instance has a part in two
 //! commands, so all of them can be begun at once.
 //!
 //! COMPAT: upstream begins one method's commands, waits, and looks at the cluster anew.
@@ -38,7 +38,7 @@ pub use self::{
     consider::{consider, price, tell_places},
 };
 
-/// Decides which machines go, and why the others stay.
+/// Decides which instances go, and why the others stay.
 ///
 /// Pure: equal inputs give equal outputs, including every order in them.
 pub fn disrupt(
@@ -65,7 +65,7 @@ pub fn disrupt(
 
 /// Looks at a command once more, some time after it was proposed.
 ///
-/// Answers with what is left of it: empty machines that are none any more are left out, while any
+/// Answers with what is left of it: empty instances that are none any more are left out, while any
 /// other change rejects the command.
 pub fn validate(
     command: &Command,

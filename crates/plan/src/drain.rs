@@ -1,9 +1,9 @@
-//! Where do pods go when their machines are drained now?
+//! Where do pods go when their instances are drained now?
 
 use std::collections::BTreeSet;
 
 use joiner_core::{
-    disruption::{Fleet, KeptBy, Machine, PodFacts},
+    disruption::{Fleet, Instance, KeptBy, PodFacts},
     plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
     pod::{Pod, Role},
     settings::PlanSettings,
@@ -12,39 +12,39 @@ use joiner_core::{
 
 use crate::provision;
 
-/// Where pods of machines that go would be.
+/// Where pods of instances that go would be.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Moves {
-    /// On machines that exist or are on their way.
+    /// On instances that exist or are on their way.
     pub existing: Vec<ExistingPlacement>,
-    /// On machines that would be made, together with pods that wait for one anyway.
+    /// On instances that would be made, together with pods that wait for one anyway.
     pub claims: Vec<PlannedClaim>,
     /// Nowhere, and why.
     pub unplaced: Vec<Unplaced>,
 }
 
-/// What becomes of the pods that leave these machines, by their positions in the snapshot, when they
+/// What becomes of the pods that leave these instances, by their positions in the snapshot, when they
 /// are drained now. Pods that are kept for a while leave after it; those that are kept for good stay.
 ///
-/// It is what the planner will say once somebody has deleted the machines: pods may go to machines
-/// that are on their way, and to such that are about to be looked at themselves. Machines that are
+/// It is what the planner will say once somebody has deleted the instances: pods may go to instances
+/// that are on their way, and to such that are about to be looked at themselves. Instances that are
 /// leaving already may still hold the pods that move off them.
 pub fn drain(
     snapshot: &Snapshot,
     fleet: &Fleet,
     settings: &PlanSettings,
-    machines: &[usize],
+    instances: &[usize],
 ) -> Moves {
     let mut drained = snapshot.clone();
     let mut moved = BTreeSet::new();
-    for (at, (node, machine)) in drained.nodes.iter_mut().zip(&fleet.machines).enumerate() {
-        let is_drained = machines.contains(&at);
+    for (at, (node, instance)) in drained.nodes.iter_mut().zip(&fleet.instances).enumerate() {
+        let is_drained = instances.contains(&at);
         node.leaving |= is_drained;
         if !node.leaving {
             continue;
         }
-        for (pod, facts) in std::mem::take(&mut node.pods).into_iter().zip(&machine.pods) {
-            let leaves = if is_drained { leaves(facts, machine) } else { facts.movable };
+        for (pod, facts) in std::mem::take(&mut node.pods).into_iter().zip(&instance.pods) {
+            let leaves = if is_drained { leaves(facts, instance) } else { facts.movable };
             if !leaves {
                 node.pods.push(pod);
                 continue;
@@ -58,10 +58,10 @@ pub fn drain(
     Moves::of(provision(&drained, settings).plan, &moved)
 }
 
-/// Whether a pod needs another place sooner or later, once its machine is drained.
-fn leaves(facts: &PodFacts, machine: &Machine) -> bool {
+/// Whether a pod needs another place sooner or later, once its instance is drained.
+fn leaves(facts: &PodFacts, instance: &Instance) -> bool {
     let is_kept_for_a_while = matches!(facts.kept_by, Some(KeptBy::DoNotDisrupt(Some(_))));
-    let goes_by_force = machine.claim.as_ref().is_some_and(|claim| claim.has_grace_period);
+    let goes_by_force = instance.claim.as_ref().is_some_and(|claim| claim.has_grace_period);
     facts.movable || (facts.reschedulable && (is_kept_for_a_while || goes_by_force))
 }
 
@@ -77,7 +77,7 @@ impl Moves {
         }
     }
 
-    /// What the machines that would be made cost in an hour.
+    /// What the instances that would be made cost in an hour.
     pub fn price(&self) -> f64 {
         self.claims.iter().fold(0.0, |sum, claim| sum + claim.price)
     }

@@ -1,6 +1,6 @@
 //! What would happen to one pod, and what would have to change for something else to happen.
 
-mod machines;
+mod instances;
 
 use joiner_core::{
     plan::Unplaced,
@@ -19,7 +19,7 @@ use crate::{
 pub struct PodExplanation {
     /// Where it goes.
     pub fate: Fate,
-    /// What a new machine of each pool would say to it: first the pool that is chosen, then others that would take it, then
+    /// What a new instance of each pool would say to it: first the pool that is chosen, then others that would take it, then
     /// those that would not, nearest miss first.
     pub pools: Vec<PoolVerdict>,
 }
@@ -27,7 +27,7 @@ pub struct PodExplanation {
 /// Where a pod goes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fate {
-    /// On a machine that exists or is on its way: node and claim name, either may be empty.
+    /// On an instance that exists or is on its way: node and claim name, either may be empty.
     Existing {
         /// The node's name.
         node: String,
@@ -42,12 +42,12 @@ pub enum Fate {
     Deferred(Unplaced),
 }
 
-/// What a new machine of a pool would say to a pod.
+/// What a new instance of a pool would say to a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolVerdict {
     /// The pool.
     pub pool: String,
-    /// Whether the plan makes a machine of this pool for the pod.
+    /// Whether the plan makes an instance of this pool for the pod.
     pub chosen: bool,
     /// The first constraint that refuses the pod; `None` if it would be taken.
     pub refusal: Option<Reason>,
@@ -58,7 +58,7 @@ pub struct PoolVerdict {
 /// Explains the pod `namespace/name`; `None` if the snapshot has no such pod to place.
 ///
 /// The verdicts are those of the end of the pass: with every other pod where the plan puts it. The pool that the plan
-/// chose takes the pod, though another machine of it might be beyond its limits.
+/// chose takes the pod, though another instance of it might be beyond its limits.
 pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<PodExplanation> {
     let index = snapshot.pods.iter().position(|pod| pod.key() == key)?;
     let Reproducible { planned, considered, choices } = planned(snapshot, settings);
@@ -97,7 +97,7 @@ pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<Po
 
 /// What would make a reason go away.
 pub fn remedy(reason: &Reason) -> String {
-    pod_remedy(reason).or_else(|| machines::remedy(reason)).unwrap_or_default()
+    pod_remedy(reason).or_else(|| instances::remedy(reason)).unwrap_or_default()
 }
 
 /// What would give a pod a place.
@@ -171,7 +171,7 @@ fn pod_remedy(reason: &Reason) -> Option<String> {
         }
         ReasonId::AntiAffinityBlocked => {
             "add domains, run fewer of these pods, or make the anti-affinity a preference; pods \
-             whose domain is still open block all of them until their machine exists"
+             whose domain is still open block all of them until their instance exists"
                 .to_owned()
         }
         ReasonId::HostPortTaken => "use another host port, or a Service".to_owned(),
@@ -211,8 +211,8 @@ mod tests {
     fn every_reason_has_one_remedy() {
         for id in ReasonId::ALL {
             let reason = Reason::new(*id, "why");
-            let (pod, machine) = (pod_remedy(&reason), machines::remedy(&reason));
-            assert!(pod.is_some() != machine.is_some(), "{}: {pod:?} {machine:?}", id.as_str());
+            let (pod, instance) = (pod_remedy(&reason), instances::remedy(&reason));
+            assert!(pod.is_some() != instance.is_some(), "{}: {pod:?} {instance:?}", id.as_str());
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Pure decisions about machines.
+//! Pure decisions about instances.
 //!
-//! [`provision`] answers which machines the pods of a snapshot need, [`disrupt::disrupt`] which
-//! machines are not needed or wrong, [`drain`](drain()) where the pods of machines go that somebody
+//! [`provision`] answers which instances the pods of a snapshot need, [`disrupt::disrupt`] which
+//! instances are not needed or wrong, [`drain`](drain()) where the pods of instances go that somebody
 //! wants gone. Nothing here knows of Kubernetes clients, files, clocks or async, and equal snapshots
 //! give equal plans, in the same order.
 

@@ -24,7 +24,7 @@ use joiner_core::{
 /// Resources that a provider always knows better.
 const NOT_OVERLAID: [&str; 4] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS];
 
-/// Whether overlays may say how much a machine has of a resource.
+/// Whether overlays may say how much an instance has of a resource.
 pub fn may_correct(resource: &str) -> bool {
     !NOT_OVERLAID.contains(&resource)
 }

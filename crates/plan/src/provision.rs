@@ -1,4 +1,4 @@
-//! Which machines do these pods need?
+//! Which instances do these pods need?
 
 use joiner_core::{
     plan::{Plan, Unplaced},
@@ -33,7 +33,7 @@ pub struct Report {
     pub work: u64,
 }
 
-/// Decides which claims to create, and which machines that exist to use, for the pods of a
+/// Decides which claims to create, and which instances that exist to use, for the pods of a
 /// snapshot.
 ///
 /// Pure: equal inputs give equal outputs, including every order in them. Every pod of the snapshot
@@ -69,7 +69,7 @@ pub(crate) fn planned(snapshot: &Snapshot, settings: &PlanSettings) -> Reproduci
 }
 
 /// Passes over at most this many pods are tried in every way that choices among equals can be made.
-/// Above it one way has to do: with many machines the differences even out, and time matters more. So it does where pods
+/// Above it one way has to do: with many instances the differences even out, and time matters more. So it does where pods
 /// are looked at whose lists are long.
 const EVERY_WAY_PODS_MAX: usize = 2_000;
 
@@ -83,18 +83,18 @@ struct Passed {
     choices: Choices,
     /// How many pods found no place, those apart that only keep room for others.
     left_out: usize,
-    /// Whether places are right in whatever order pods and machines come.
+    /// Whether places are right in whatever order pods and instances come.
     holds: bool,
     /// How much was looked at.
     work: u64,
 }
 
-/// Of the passes that hold the one that leaves fewest pods out, then the cheapest, then the one with fewest machines.
+/// Of the passes that hold the one that leaves fewest pods out, then the cheapest, then the one with fewest instances.
 fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, sorted: &Sorted) -> Passed {
     let considered = sorted.considered.as_slice();
     let prepared = Solver::new(snapshot, settings, considered);
     let pools = prepared.unusable_pools();
-    // COMPAT: without a pool that machines could be made from, upstream does not look at nodes that
+    // COMPAT: without a pool that instances could be made from, upstream does not look at nodes that
     // exist either.
     if snapshot.usable_pools().is_empty() {
         let unschedulable = without_pools(snapshot, considered, &pools);

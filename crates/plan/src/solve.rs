@@ -42,7 +42,7 @@ use self::{
     nodes::Nodes,
     reservations::Reservations,
     template::Template,
-    topology::{GroupId, Machine, Topology, Way},
+    topology::{GroupId, Instance, Topology, Way},
     trial::Trial,
     zones::Zones,
 };
@@ -97,7 +97,7 @@ pub(crate) struct Solver<'s> {
     labels: LabelSpace,
     /// One per usable pool that has types, in the order they are tried.
     templates: Vec<Template<'s>>,
-    /// Whether each of them can make machines at all.
+    /// Whether each of them can make instances at all.
     usable: Vec<Usable>,
     remaining: Vec<Remaining>,
     reservations: Reservations,
@@ -119,7 +119,7 @@ pub(crate) struct Solver<'s> {
 pub(crate) struct Pods<'s> {
     /// The first are to be placed whatever happens. They are a slice, since a large pass looks at each of them often.
     pub(crate) own: &'s [Pod],
-    /// The others only if their machines go.
+    /// The others only if their instances go.
     pub(crate) others: Vec<&'s Pod>,
 }
 
@@ -267,7 +267,7 @@ impl<'s> Solver<'s> {
     ///
     /// COMPAT: spread over hosts is compared with the host that has fewest pods, if the way says so (D51). Trials never
     /// say so: what they change about it could not be taken back, and replicas would be moved together on few hosts
-    /// wherever that saves a machine, which nobody expects of consolidation.
+    /// wherever that saves an instance, which nobody expects of consolidation.
     pub(crate) fn with(mut self, choices: Choices) -> Self {
         self.claims = Claims::new(self.columns.len(), choices.claims);
         if choices.counts_hosts {
@@ -281,14 +281,14 @@ impl<'s> Solver<'s> {
         self.topology.can_count_hosts()
     }
 
-    /// Whether the places of pods that are spread over hosts are right in whatever order pods and machines come. A machine
+    /// Whether the places of pods that are spread over hosts are right in whatever order pods and instances come. An instance
     /// that was opened late, and has none of these pods, makes the lowest count 0 for those that were placed before.
     pub(crate) fn holds(&mut self) -> bool {
-        let crowded: Vec<(GroupId, Machine)> = self.topology.too_crowded_hosts().collect();
-        crowded.into_iter().all(|(group, machine)| {
-            let pods = match machine {
-                Machine::Node(position) => &self.nodes.candidate(position).pods,
-                Machine::Claim(claim) => &self.claims.get(claim).pods,
+        let crowded: Vec<(GroupId, Instance)> = self.topology.too_crowded_hosts().collect();
+        crowded.into_iter().all(|(group, instance)| {
+            let pods = match instance {
+                Instance::Node(position) => &self.nodes.candidate(position).pods,
+                Instance::Claim(claim) => &self.claims.get(claim).pods,
             };
             !pods.iter().any(|pod| {
                 let class = self.classes.of_pod[*pod as usize] as usize;
@@ -471,7 +471,7 @@ impl<'s> Solver<'s> {
     fn still_refused(&self, class_index: usize) -> Option<Refusal> {
         let class = &self.classes.all[class_index];
         let then = class.refused_at?;
-        // Room only shrinks, and requirements only narrow; for a pod that looks at nothing but its own machine, only a
+        // Room only shrinks, and requirements only narrow; for a pod that looks at nothing but its own instance, only a
         // new claim is news.
         let steady =
             !class.minds_others() && then.refusal == Refusal::NoPlace && class.asks_well_known();
@@ -493,7 +493,7 @@ impl<'s> Solver<'s> {
         self.topology.record(
             (&class.selecting, &class.declared),
             way,
-            Machine::Node(node),
+            Instance::Node(node),
             candidate.requirements,
             // Numbers of nodes' taints and of templates' must not meet.
             (self.templates.len() + candidate.taint_set, &candidate.node.taints),
@@ -518,7 +518,7 @@ impl<'s> Solver<'s> {
         self.topology.record(
             (&class.selecting, &class.declared),
             Way::In,
-            Machine::Claim(claim),
+            Instance::Claim(claim),
             requirements,
             (template_index, &template.pool.taints),
             &self.labels,
@@ -546,8 +546,8 @@ impl<'s> Solver<'s> {
         self.remaining[index].take(template, &types);
     }
 
-    /// Whether machines can be made from a template at all.
-    fn makes_machines(&self, template: usize) -> bool {
+    /// Whether instances can be made from a template at all.
+    fn makes_instances(&self, template: usize) -> bool {
         match self.usable[template] {
             Usable::Yes => true,
             Usable::ShortOfMinValues(..) => self.settings.min_values == MinValuesPolicy::BestEffort,
@@ -556,7 +556,7 @@ impl<'s> Solver<'s> {
     }
 }
 
-/// Every resource that machines have or pools limit, as exact as anything of the snapshot mentions it. What pods and
+/// Every resource that instances have or pools limit, as exact as anything of the snapshot mentions it. What pods and
 /// daemons ask for besides is nowhere.
 fn learn_columns<'p>(snapshot: &'p Snapshot, considered: impl Iterator<Item = &'p Pod>) -> Columns {
     let mut columns = Columns::default();
@@ -588,7 +588,7 @@ fn learn_columns<'p>(snapshot: &'p Snapshot, considered: impl Iterator<Item = &'
     columns
 }
 
-/// Whether a pool can make machines for anybody.
+/// Whether a pool can make instances for anybody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Usable {
     Yes,

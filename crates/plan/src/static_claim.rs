@@ -1,4 +1,4 @@
-//! The claim of a pool that keeps a fixed number of machines: made from the template alone.
+//! The claim of a pool that keeps a fixed number of instances: made from the template alone.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use joiner_core::{
 const POOL_HASH_VERSION: &str = "v3";
 
 /// A claim that no pod has a say in. Types and requests are left out: the provider picks the
-/// cheapest machine that the template allows.
+/// cheapest instance that the template allows.
 pub fn static_claim(pool: &NodePool, well_known: &WellKnown) -> PlannedClaim {
     let mut requirements = Requirements::from_specs(&pool.requirements);
     let own = own_labels(pool);

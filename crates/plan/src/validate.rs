@@ -60,7 +60,7 @@ fn problems(spec: &PodSpec, well_known: &WellKnown) -> Vec<Reason> {
         reasons.push(contradiction());
     }
     if spec.node_affinity.iter().any(|term| term.has_fields) {
-        let message = "spec.affinity.nodeAffinity: matchFields are not supported, a machine that \
+        let message = "spec.affinity.nodeAffinity: matchFields are not supported, an instance that \
                        does not exist yet has no name: select by label instead";
         reasons.push(Reason::new(ReasonId::PodSelectorInvalid, message));
     }
@@ -74,7 +74,7 @@ fn is_possible(spec: &PodSpec) -> bool {
     spec.node_affinity.is_empty() || terms.any(|term| narrow(&mut own(), &term.expressions))
 }
 
-/// Whether the pod wants to stay away from machines of any pool, as Karpenter's own pods do.
+/// Whether the pod wants to stay away from instances of any pool, as Karpenter's own pods do.
 fn opted_out(spec: &PodSpec) -> bool {
     let mut wanted = spec.strict_requirements(0);
     let preferred = spec.preferred_node_affinity.iter();

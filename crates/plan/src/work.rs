@@ -1,6 +1,6 @@
 //! How much work a pod is, before any of it is done.
 //!
-//! What a tenant writes into a pod is looked at once per machine, per other pod or per namespace, and some lists are
+//! What a tenant writes into a pod is looked at once per instance, per other pod or per namespace, and some lists are
 //! looked at once per entry of another. The products are what makes one object cost as much as a whole cluster. So they
 //! are worked out beforehand, from the lengths of the lists alone: an upper bound, in units of one entry looked at once.
 //! It depends on nothing but the snapshot, so equal snapshots defer equal pods.
@@ -134,7 +134,7 @@ impl Scale {
         sum
     }
 
-    /// A wish about other pods is held against every machine and every other pod.
+    /// A wish about other pods is held against every instance and every other pod.
     fn wish(&self) -> u64 {
         self.things + WISH
     }

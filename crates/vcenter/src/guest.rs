@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GuestEvent {
     /// A VM was powered on; its guest begins to boot.
-    PoweredOn(GuestMachine),
+    PoweredOn(GuestVm),
     /// A guest is up, and its name and address can be read.
     Booted {
         /// The VM's name.
@@ -25,7 +25,7 @@ pub enum GuestEvent {
 
 /// What a guest finds itself in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GuestMachine {
+pub struct GuestVm {
     /// The VM's name.
     pub name: String,
     /// Its BIOS uuid; [`serial_number`](crate::serial_number) is what its firmware makes of it.
@@ -42,7 +42,7 @@ pub struct GuestMachine {
     pub disk_gib: u64,
 }
 
-impl GuestMachine {
+impl GuestVm {
     /// What the guest can read under a key, such as `guestinfo.userdata`.
     pub fn guest_info(&self, key: &str) -> Option<&str> {
         let visible = key.starts_with("guestinfo.");

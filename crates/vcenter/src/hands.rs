@@ -7,7 +7,7 @@ use crate::{
         device::{self, Device, Disk, SCSI_CONTROLLER, What},
         vm::{Power, Vm},
     },
-    inventory::{InventoryError, Machine},
+    inventory::{self, InventoryError},
     reference::{Kind, Ref},
     world::World,
 };
@@ -114,12 +114,12 @@ impl VCenter {
     }
 
     /// Adds a VM or a template to a datacenter.
-    pub fn add_machine(&self, datacenter: &str, machine: &Machine) -> Result<(), InventoryError> {
+    pub fn add_vm(&self, datacenter: &str, vm: &inventory::Vm) -> Result<(), InventoryError> {
         self.look(|world| {
             let dc = world.estate.tree.find(world.estate.root, datacenter);
             let dc = dc.unwrap_or(world.estate.root);
             let now = world.moment(world.now);
-            let vm = world.estate.add_machine(machine, dc, now)?;
+            let vm = world.estate.add_vm(vm, dc, now)?;
             world.touch(vm);
             world.changes.structure();
             Ok(())

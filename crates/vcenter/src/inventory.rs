@@ -50,10 +50,10 @@ impl Inventory {
             dvs("dvs1-uplinks", true),
             Network { kind: NetworkKind::Opaque, ..Network::new("segment1") },
         ];
-        let mut template = Machine::template("ubuntu-2404");
+        let mut template = Vm::template("ubuntu-2404");
         template.folder = "templates".into();
         template.snapshots = vec!["base".into()];
-        dc.machines = vec![template];
+        dc.vms = vec![template];
         Self {
             accounts: vec![Account::administrator("administrator@vsphere.local", "secret")],
             datacenters: vec![dc],
@@ -133,7 +133,7 @@ pub struct Datacenter {
     /// Its networks.
     pub networks: Vec<Network>,
     /// Its VMs and templates.
-    pub machines: Vec<Machine>,
+    pub vms: Vec<Vm>,
 }
 
 impl Datacenter {
@@ -204,7 +204,7 @@ pub struct Datastore {
     pub name: String,
     /// How much it holds.
     pub capacity_gib: u64,
-    /// What is used by others than the machines of the inventory.
+    /// What is used by others than the instances of the inventory.
     pub used_gib: u64,
     /// Which hosts have it; all if empty.
     pub hosts: Vec<String>,
@@ -253,7 +253,7 @@ pub enum NetworkKind {
 
 /// A VM or a template.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct Vm {
     /// Its name.
     pub name: String,
     /// Its folder, as a path below `vm`; empty for `vm` itself.
@@ -296,7 +296,7 @@ pub struct Machine {
     pub extra_config: Vec<(String, String)>,
 }
 
-impl Machine {
+impl Vm {
     /// A VM that is off.
     pub fn new(name: &str) -> Self {
         Self {

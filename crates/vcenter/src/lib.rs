@@ -1,7 +1,7 @@
 //! A vCenter that lives in the process.
 //!
 //! It looks after an [`Inventory`], answers the SOAP calls and the REST calls that a provider of
-//! machines makes, and does what was asked in its clock's time: tasks wait, run and end, guests
+//! instances makes, and does what was asked in its clock's time: tasks wait, run and end, guests
 //! boot, sessions expire, hosts and datastores fill up. What goes wrong is a script
 //! ([`VCenter::trouble`]). Equal calls at equal times get equal answers.
 //!
@@ -36,7 +36,7 @@ mod wire;
 mod world;
 
 pub use estate::PoolBounds;
-pub use guest::{GuestEvent, GuestMachine};
+pub use guest::{GuestEvent, GuestVm};
 pub use hands::{Lost, NoSuchObject};
 pub use identity::serial_number;
 pub use inventory::{Inventory, InventoryError};

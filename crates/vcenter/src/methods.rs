@@ -2,7 +2,7 @@
 
 mod authorization;
 mod clusters;
-mod machines;
+mod instances;
 mod search;
 mod storage;
 

@@ -1,8 +1,8 @@
 //! Tasks: what takes time. They wait for their turn, run, and end well or badly.
 
 mod clone;
+mod instance;
 mod job;
-mod machine;
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -16,7 +16,7 @@ pub(crate) const TOLD_TOGETHER_SECONDS: f64 = 3.0;
 /// How many happenings are kept.
 const KEPT_MAX: usize = 400;
 
-/// One thing that happens to one workload or machine.
+/// One thing that happens to one workload or instance.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Note {
     pub(crate) kind: Kind,
@@ -158,7 +158,7 @@ impl Told {
             }
             Kind::Refused => (format!("no place for {}", count(pods, "pod")), why.clone()),
             Kind::Asked => {
-                let what = if one { "a machine is asked for" } else { "are asked for" };
+                let what = if one { "an instance is asked for" } else { "are asked for" };
                 (what.to_owned(), format!("for {} ({})", count(pods, "pod"), sized()))
             }
             Kind::Launched => {
@@ -220,9 +220,9 @@ mod tests {
         Note { figures, ..Note::new(Kind::Arrived, workload, "", "") }
     }
 
-    fn ready(machine: &str, seconds: f64) -> Note {
+    fn ready(instance: &str, seconds: f64) -> Note {
         let figures = Figures { seconds, ..Figures::default() };
-        let note = Note::new(Kind::Ready, machine, "", "");
+        let note = Note::new(Kind::Ready, instance, "", "");
         let pool = "general".to_owned();
         Note { key: pool.clone(), group: pool, figures, ..note }
     }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_machines_the_slowest_counts() {
+    fn of_several_instances_the_slowest_counts() {
         let mut happenings = Happenings::default();
         happenings.note(40.0, ready("general-a", 36.0));
         happenings.note(41.0, ready("general-b", 38.0));

@@ -3,7 +3,7 @@
 //! [`View`] takes note of API objects as they come, change and go, and says at any moment what the
 //! cluster looks like: a [`Scene`](scene::Scene), which [`terminal`] draws and [`page`] serves to
 //! browsers. Everything in a scene comes from objects, so it is as true of a real cluster as of a
-//! simulated one; only the [`site`] under the machines is shown by whoever can look into it. This crate
+//! simulated one; only the [`site`] under the instances is shown by whoever can look into it. This crate
 //! knows neither controllers nor laboratories.
 
 #![cfg_attr(

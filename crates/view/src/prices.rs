@@ -1,4 +1,4 @@
-//! What machines cost.
+//! What instances cost.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl Prices {
         Self(prices)
     }
 
-    /// The price of a machine, if it is known.
+    /// The price of an instance, if it is known.
     pub fn get(&self, instance_type: &str, capacity_type: &str, zone: &str) -> Option<f64> {
         let key = [instance_type, capacity_type, zone].map(str::to_owned);
         self.0.get(&key).copied()

@@ -17,7 +17,7 @@ pub struct Scene {
     pub totals: Totals,
     /// Pools, by name.
     pub pools: Vec<Pool>,
-    /// Machines, by pool and then by age, from the moment they are asked for.
+    /// Instances, by pool and then by age, from the moment they are asked for.
     pub nodes: Vec<Node>,
     /// Pods that have no node, those that wait longest first.
     pub waiting: Vec<Waiting>,
@@ -25,7 +25,7 @@ pub struct Scene {
     pub happenings: Vec<Happening>,
     /// How the figures have changed, oldest first.
     pub timeline: Vec<Sample>,
-    /// Where machines are made, if somebody can look into it.
+    /// Where instances are made, if somebody can look into it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
 }
@@ -45,7 +45,7 @@ impl Amount {
         if self.total > 0.0 { self.requested / self.total } else { 0.0 }
     }
 
-    /// The same, where at least as much is there as is asked for. A machine on its way is at least as
+    /// The same, where at least as much is there as is asked for. An instance on its way is at least as
     /// large as what it was asked for, even before the cloud has said how large it will be.
     #[must_use]
     pub(crate) fn covered(self) -> Self {
@@ -70,19 +70,19 @@ pub struct Totals {
     pub unready: usize,
     /// Pods that have no node.
     pub waiting: usize,
-    /// Machines that can take pods.
+    /// Instances that can take pods.
     pub ready: usize,
-    /// Machines that are on their way.
+    /// Instances that are on their way.
     pub coming: usize,
-    /// Machines that do not answer.
+    /// Instances that do not answer.
     pub lost: usize,
-    /// Machines that are on their way out.
+    /// Instances that are on their way out.
     pub leaving: usize,
-    /// CPU of machines that can take pods.
+    /// CPU of instances that can take pods.
     pub cpu: Amount,
-    /// Memory of machines that can take pods.
+    /// Memory of instances that can take pods.
     pub memory: Amount,
-    /// What all machines cost in an hour, as far as their prices are known.
+    /// What all instances cost in an hour, as far as their prices are known.
     pub price: f64,
 }
 
@@ -90,23 +90,23 @@ pub struct Totals {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pool {
-    /// Its name; empty for machines of no pool.
+    /// Its name; empty for instances of no pool.
     pub name: String,
-    /// Its machines, whatever their phase.
+    /// Its instances, whatever their phase.
     pub nodes: usize,
-    /// Pods on its machines, without daemons.
+    /// Pods on its instances, without daemons.
     pub pods: usize,
-    /// CPU of its machines, those on their way included.
+    /// CPU of its instances, those on their way included.
     pub cpu: Amount,
-    /// Memory of its machines, likewise.
+    /// Memory of its instances, likewise.
     pub memory: Amount,
-    /// How much CPU its machines may have together.
+    /// How much CPU its instances may have together.
     pub cpu_limit: Option<f64>,
-    /// What its machines cost in an hour.
+    /// What its instances cost in an hour.
     pub price: f64,
 }
 
-/// How far a machine has come.
+/// How far an instance has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -147,7 +147,7 @@ impl Phase {
     }
 }
 
-/// A machine: a claim, a node, or both.
+/// An instance: a claim, a node, or both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Node {
@@ -155,9 +155,9 @@ pub struct Node {
     pub name: String,
     /// The Node object, once it is there.
     pub node: Option<String>,
-    /// The pool; empty for machines of no pool.
+    /// The pool; empty for instances of no pool.
     pub pool: String,
-    /// What the cloud calls this kind of machine; empty until it is known, as are the next two.
+    /// What the cloud calls this kind of instance; empty until it is known, as are the next two.
     pub instance_type: String,
     /// Where it is.
     pub zone: String,
@@ -248,23 +248,23 @@ pub enum Kind {
     Arrived,
     /// Pods have no place, and it is said why.
     Refused,
-    /// Machines are asked for.
+    /// Instances are asked for.
     Asked,
-    /// The cloud makes machines.
+    /// The cloud makes instances.
     Launched,
-    /// Machines cannot be made where they were to be.
+    /// Instances cannot be made where they were to be.
     Thwarted,
-    /// Machines take pods.
+    /// Instances take pods.
     Ready,
-    /// Machines do not answer.
+    /// Instances do not answer.
     Lost,
-    /// Machines that did not answer do so again.
+    /// Instances that did not answer do so again.
     Back,
-    /// Machines are started elsewhere.
+    /// Instances are started elsewhere.
     Moved,
-    /// Machines are to go.
+    /// Instances are to go.
     Leaving,
-    /// Machines are gone.
+    /// Instances are gone.
     Gone,
     /// No pod waits any more.
     Settled,
@@ -299,7 +299,7 @@ pub struct Happening {
     pub at: f64,
     /// What kind of thing.
     pub kind: Kind,
-    /// To whom: a workload or a machine, or how many of them.
+    /// To whom: a workload or an instance, or how many of them.
     pub subject: String,
     /// What.
     pub what: String,

@@ -1,4 +1,4 @@
-//! The place where machines are made: hosts, datastores and virtual machines, as far as somebody
+//! The place where instances are made: hosts, datastores and virtual machines, as far as somebody
 //! can look into it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use crate::{
     scene::{Amount, Kind},
 };
 
-/// A place where machines are made, at one moment.
+/// A place where instances are made, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Site {
@@ -21,7 +21,7 @@ pub struct Site {
     /// Datastores, by name.
     pub datastores: Vec<Datastore>,
     /// Virtual machines, those that are being made first.
-    pub machines: Vec<VirtualMachine>,
+    pub instances: Vec<VirtualMachine>,
     /// Work that failed lately. It is told, and not shown.
     #[serde(skip)]
     pub failures: Vec<Failure>,
@@ -36,12 +36,12 @@ pub struct Host {
     pub zone: String,
     /// Whether it answers.
     pub up: bool,
-    /// CPU: what its running machines have, and what it has.
+    /// CPU: what its running instances have, and what it has.
     pub cpu: Amount,
     /// Memory, likewise.
     pub memory: Amount,
-    /// How many machines run on it.
-    pub machines: usize,
+    /// How many instances run on it.
+    pub instances: usize,
 }
 
 /// A datastore.
@@ -102,8 +102,8 @@ pub struct VirtualMachine {
 pub struct Failure {
     /// What it is known by.
     pub id: String,
-    /// The machine that did not come of it.
-    pub machine: String,
+    /// The instance that did not come of it.
+    pub instance: String,
     /// Why.
     pub why: String,
 }
@@ -123,26 +123,26 @@ impl Watched {
             if self.told.insert(failure.id.clone()) {
                 let note = Note::new(
                     Kind::Thwarted,
-                    &failure.machine,
+                    &failure.instance,
                     "cannot be made there",
                     &failure.why,
                 );
-                let group = "machines".to_owned();
+                let group = "instances".to_owned();
                 happenings.note(at, Note { key: failure.why.clone(), group, ..note });
             }
         }
         self.told.retain(|id| site.failures.iter().any(|failure| failure.id == *id));
-        for (machine, from, to) in self.moved(&site) {
+        for (instance, from, to) in self.moved(&site) {
             let what = format!("starts again on {to}");
-            happenings.note(at, Note::new(Kind::Moved, machine, &what, &format!("{from} failed")));
+            happenings.note(at, Note::new(Kind::Moved, instance, &what, &format!("{from} failed")));
         }
         self.latest = Some(site);
     }
 
-    /// Machines that run on another host than before, with both.
+    /// Instances that run on another host than before, with both.
     fn moved<'s>(&'s self, site: &'s Site) -> Vec<(&'s str, &'s str, &'s str)> {
         let hosts = |site: &'s Site| {
-            let placed = site.machines.iter().filter(|own| !own.host.is_empty());
+            let placed = site.instances.iter().filter(|own| !own.host.is_empty());
             placed.map(|own| (own.name.as_str(), own)).collect::<BTreeMap<_, _>>()
         };
         let before = self.latest.as_ref().map(hosts).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Watched {
 mod tests {
     use super::*;
 
-    fn machine(name: &str, host: &str) -> VirtualMachine {
+    fn instance(name: &str, host: &str) -> VirtualMachine {
         let (name, host) = (name.to_owned(), host.to_owned());
         VirtualMachine { name, host, power: Power::On, ..VirtualMachine::default() }
     }
@@ -174,11 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn machines_that_start_on_another_host_are_told() {
+    fn instances_that_start_on_another_host_are_told() {
         let (mut watched, mut happenings) = (Watched::default(), Happenings::default());
         let at = |place: &str, first_is_up| Site {
             hosts: vec![host("esx1", first_is_up), host("esx2", true)],
-            machines: vec![machine("a", place), machine("b", "esx2")],
+            instances: vec![instance("a", place), instance("b", "esx2")],
             ..Site::default()
         };
         watched.see(1.0, at("esx1", true), &mut happenings);
@@ -192,15 +192,15 @@ mod tests {
     #[test]
     fn a_failure_is_told_once_and_those_alike_together() {
         let (mut watched, mut happenings) = (Watched::default(), Happenings::default());
-        let failure = |id: &str, machine: &str| Failure {
+        let failure = |id: &str, instance: &str| Failure {
             id: id.to_owned(),
-            machine: machine.to_owned(),
+            instance: instance.to_owned(),
             why: "the datastore is full".to_owned(),
         };
         let failures = vec![failure("task-1", "a"), failure("task-2", "b")];
         let site = Site { failures, ..Site::default() };
         watched.see(1.0, site.clone(), &mut happenings);
         watched.see(60.0, site, &mut happenings);
-        assert_eq!(told(&happenings), ["machines ×2 cannot be made there: the datastore is full"]);
+        assert_eq!(told(&happenings), ["instances ×2 cannot be made there: the datastore is full"]);
     }
 }

@@ -23,7 +23,7 @@ pub struct Stage {
     pub page: String,
     /// How `kubectl` is pointed at the cluster.
     pub kubectl: String,
-    /// Where the vCenter is whose machines the cluster has, and how to log on to it; empty where there
+    /// Where the vCenter is whose instances the cluster has, and how to log on to it; empty where there
     /// is none.
     pub vcenter: String,
     /// How `govc` is pointed at that vCenter, a command each.

@@ -1,4 +1,4 @@
-//! Types of machines as people read them.
+//! Types of instances as people read them.
 //!
 //! Where nobody gave a type a name, the cloud derives one from its size, such as
 //! `vsphere-vm.cpu-16.mem-32gb.os-linux`. Such a name says nothing but the size, and takes the room of

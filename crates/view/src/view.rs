@@ -2,7 +2,7 @@
 
 mod claims;
 mod events;
-mod machines;
+mod instances;
 mod nodes;
 mod pods;
 mod pools;
@@ -126,7 +126,7 @@ impl View {
         }
     }
 
-    /// Takes note of how the place looks where machines are made.
+    /// Takes note of how the place looks where instances are made.
     pub fn see_site(&mut self, at: Timestamp, site: Site) {
         let at = self.seconds(at);
         self.site.see(at, site, &mut self.happenings);
@@ -152,7 +152,7 @@ impl View {
 
     /// What the cluster looks like.
     pub fn scene(&self, at: Timestamp) -> Scene {
-        let nodes = self.machines();
+        let nodes = self.instances();
         Scene {
             now: self.seconds(at),
             totals: self.totals_of(&nodes),
@@ -173,7 +173,7 @@ impl View {
 
     /// The cluster in figures.
     pub fn totals(&self) -> Totals {
-        self.totals_of(&self.machines())
+        self.totals_of(&self.instances())
     }
 
     fn tell_if_settled(&mut self, at: f64, totals: Totals) {

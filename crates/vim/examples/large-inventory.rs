@@ -1,4 +1,4 @@
-//! How long a list of many machines takes, and how much memory. The client's share alone, against
+//! How long a list of many instances takes, and how much memory. The client's share alone, against
 //! a server in the process that writes its answers as they are asked for:
 //!
 //!     cargo run --release -p joiner-vim --example large-inventory -- 5000
@@ -21,7 +21,7 @@ use joiner_vim::{
     transport::TransportError,
 };
 
-/// What a provider reads of each machine.
+/// What a provider reads of each instance.
 const PATHS: [&str; 16] = [
     "name",
     "config.uuid",
@@ -43,11 +43,11 @@ const PATHS: [&str; 16] = [
 
 const PAGE: usize = 200;
 
-/// A server with machines, whose pages are written when they are asked for.
-struct Machines(usize);
+/// A server with instances, whose pages are written when they are asked for.
+struct Instances(usize);
 
 #[async_trait]
-impl Transport for Machines {
+impl Transport for Instances {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
         let body = String::from_utf8_lossy(request.body()).into_owned();
         let asked = |method: &str| body.contains(&format!("<{method}>"));
@@ -84,7 +84,7 @@ const CONTENT: &str = r#"<returnval><rootFolder type="Folder">root</rootFolder>
 <authorizationManager type="AuthorizationManager">am</authorizationManager>
 <searchIndex type="SearchIndex">si</searchIndex></returnval>"#;
 
-impl Machines {
+impl Instances {
     fn page(&self, from: usize) -> String {
         let to = (from + PAGE).min(self.0);
         let token = if to < self.0 { format!("<token>{to}</token>") } else { String::new() };
@@ -132,17 +132,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let vim = match env::args().nth(1) {
         Some(count) => {
             let settings = VimSettings::new(Credentials::new("me", "secret"));
-            Vim::new(settings, Arc::new(Machines(count.parse()?)), Clock::wall())
+            Vim::new(settings, Arc::new(Instances(count.parse()?)), Clock::wall())
         }
         None => vcenter()?,
     };
     vim.current_time().await?;
     let root = vim.service_content().await?.root_folder.clone();
     let (before, began) = (most_memory(), Instant::now());
-    let machines = vim.list(&root, "VirtualMachine", &PATHS).await?;
+    let instances = vim.list(&root, "VirtualMachine", &PATHS).await?;
     println!(
-        "{} machines with {} properties each: {:.2} s, {} MiB at most above {} MiB before",
-        machines.len(),
+        "{} instances with {} properties each: {:.2} s, {} MiB at most above {} MiB before",
+        instances.len(),
         PATHS.len(),
         began.elapsed().as_secs_f64(),
         (most_memory() - before) / 1024,

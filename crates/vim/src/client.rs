@@ -105,8 +105,8 @@ impl Vim {
     }
 
     /// Asks a guest operating system to shut down; returns before it does.
-    pub async fn shutdown_guest(&self, machine: &MoRef) -> Result<(), VimError> {
-        let call = Call::new(machine, "ShutdownGuest", |_| {});
+    pub async fn shutdown_guest(&self, instance: &MoRef) -> Result<(), VimError> {
+        let call = Call::new(instance, "ShutdownGuest", |_| {});
         let call = &call;
         self.in_session(async |seat| seat.call(call).await).await.map(drop)
     }

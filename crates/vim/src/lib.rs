@@ -3,7 +3,7 @@
 //!
 //! [`Vim`] asks, starts tasks and waits for them; [`Tags`] is about tags. Both log in when they
 //! have to, again when a session has ended, and never with a password that was just refused.
-//! Nothing here knows what the machines are for: no Kubernetes, no classes, no providers.
+//! Nothing here knows what the instances are for: no Kubernetes, no classes, no providers.
 //!
 //! Requests go through a [`Transport`], time through a [`joiner_clock::Clock`], so that the same
 //! client talks to a vCenter over HTTPS and to one inside a test, in virtual time.

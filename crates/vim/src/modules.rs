@@ -1,4 +1,4 @@
-//! Cluster modules: machines that a cluster keeps apart where it can, over
+//! Cluster modules: instances that a cluster keeps apart where it can, over
 //! `/rest/vcenter/cluster/modules`.
 
 use std::{
@@ -79,19 +79,19 @@ impl Modules {
         self.rest.ask(&question).await
     }
 
-    /// The machines in a module.
+    /// The instances in a module.
     pub async fn members(&self, module: &str) -> Result<BTreeSet<MoRef>, TagError> {
         let question = Question::get("module.members", members(module));
         let answer: Members = self.rest.ask(&question).await?;
         Ok(answer.vms.into_iter().map(|id| MoRef::new("VirtualMachine", id)).collect())
     }
 
-    /// Puts a machine into a module; false if it is there already, or not in the module's cluster.
+    /// Puts an instance into a module; false if it is there already, or not in the module's cluster.
     pub async fn add(&self, module: &str, vm: &MoRef) -> Result<bool, TagError> {
         self.change("module.add", module, "add", vm).await
     }
 
-    /// Takes a machine out of a module; false if it is not in it.
+    /// Takes an instance out of a module; false if it is not in it.
     pub async fn take_out(&self, module: &str, vm: &MoRef) -> Result<bool, TagError> {
         self.change("module.takeOut", module, "remove", vm).await
     }

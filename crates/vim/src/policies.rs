@@ -11,7 +11,7 @@ use crate::{
 /// A rule about where disks may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoragePolicy {
-    /// What machines and disks ask for it by.
+    /// What instances and disks ask for it by.
     pub id: String,
     /// Its name, as people gave it.
     pub name: String,

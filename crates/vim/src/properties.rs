@@ -8,7 +8,7 @@ use crate::{
     xml::{Reader, Writer},
 };
 
-/// How many objects come in one answer at most: about half a megabyte of machines.
+/// How many objects come in one answer at most: about half a megabyte of instances.
 pub(crate) const PAGE: u32 = 200;
 
 /// Whose properties are asked for.

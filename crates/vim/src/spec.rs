@@ -16,7 +16,7 @@ pub use relocate::{CloneSpec, DiskLocator, DiskMoveType, RelocateSpec};
 
 use crate::xml::Writer;
 
-/// A storage policy, as devices, disks and whole machines ask for it.
+/// A storage policy, as devices, disks and whole instances ask for it.
 fn profile(xml: &mut Writer, name: &str, id: &str) {
     xml.typed(name, "VirtualMachineDefinedProfileSpec", |xml| xml.leaf("profileId", id));
 }

@@ -42,7 +42,7 @@ pub enum TaskState {
 /// What came of a task that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskResult {
-    /// What the task returned: the new machine of a clone.
+    /// What the task returned: the new instance of a clone.
     pub result: Option<Element>,
 }
 

@@ -40,12 +40,12 @@ pub(crate) struct Unresolved {
     pub(crate) message: String,
 }
 
-/// Where machines run.
+/// Where instances run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Compute {
     /// What the selector led to.
     pub(crate) named: Named,
-    /// The pool that machines are put into.
+    /// The pool that instances are put into.
     pub(crate) pool: MoRef,
     /// The cluster whose hosts they run on.
     pub(crate) cluster: MoRef,
@@ -74,7 +74,7 @@ impl Compute {
     }
 }
 
-/// Where machines run.
+/// Where instances run.
 pub(crate) fn compute(
     field: &str,
     wanted: Wanted<'_>,
@@ -138,9 +138,9 @@ pub(crate) fn compute(
 /// Datastores that a selector leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Datastores {
-    /// Those that a machine can be put into now, the one with most room first. At least one.
+    /// Those that an instance can be put into now, the one with most room first. At least one.
     pub(crate) usable: Vec<Datastore>,
-    /// All that a machine may be in.
+    /// All that an instance may be in.
     pub(crate) meant: Vec<MoRef>,
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn by_room(datastores: &mut [Datastore]) {
         .sort_by(|a, b| (Reverse(a.free), &a.named.name).cmp(&(Reverse(b.free), &b.named.name)));
 }
 
-/// The network of machines' first adapter.
+/// The network of instances' first adapter.
 pub(crate) fn network(
     field: &str,
     wanted: Wanted<'_>,
@@ -244,7 +244,7 @@ pub(crate) fn network(
     Ok(network)
 }
 
-/// The template that machines are cloned from. Of several that a pattern leads to it is the newest.
+/// The template that instances are cloned from. Of several that a pattern leads to it is the newest.
 pub(crate) fn image(
     field: &str,
     wanted: Wanted<'_>,
@@ -263,13 +263,13 @@ pub(crate) fn image(
     let mut fit: Vec<Template> =
         meant.iter().filter(|own| own.is_marked).map(|own| (*own).clone()).collect();
     if fit.is_empty()
-        && let Some(machine) = meant.first()
+        && let Some(instance) = meant.first()
     {
         return Err(Unresolved {
             reason: "ImageNotATemplate",
             message: format!(
                 "{field} leads to {}, which is no template; mark it as one, or choose another",
-                machine.named.path
+                instance.named.path
             ),
         });
     }

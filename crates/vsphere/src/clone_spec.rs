@@ -1,4 +1,4 @@
-//! What vCenter is asked for when a machine is made.
+//! What vCenter is asked for when an instance is made.
 
 use joiner_cloud::bootstrap::Secret;
 use joiner_vim::{
@@ -11,8 +11,8 @@ use joiner_vim::{
 
 use crate::{
     choose::Unresolved,
+    instances::Hardware,
     inventory::{Details, Disk, Network, Template},
-    machines::Hardware,
     marks::Mark,
     networks::Adapter,
     node_class::{NodeClass, Spec},
@@ -93,7 +93,7 @@ fn root_growth(template: &Details, disk_gib: u64) -> Option<(&Disk, u64)> {
     (bytes > root.bytes).then_some((root, bytes))
 }
 
-/// Everything that a machine is made of.
+/// Everything that an instance is made of.
 pub(crate) struct Making<'m> {
     pub(crate) class: &'m NodeClass,
     pub(crate) template: &'m Template,
@@ -110,7 +110,7 @@ pub(crate) struct Making<'m> {
     pub(crate) guestinfo: &'m [(String, Secret<String>)],
 }
 
-/// What vCenter is asked for: whatever marks a machine as ours is part of it, so that no machine
+/// What vCenter is asked for: whatever marks an instance as ours is part of it, so that no instance
 /// without a mark ever exists.
 pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
     let spec = &making.class.spec;
@@ -266,15 +266,15 @@ fn data_disks(making: &Making<'_>) -> Vec<DeviceChange> {
         .collect()
 }
 
-/// Disks of a machine that are not its own and must outlive it: volumes of the cluster, and
-/// whatever is kept outside of the machine's own folder. Destroying a machine destroys every disk
+/// Disks of an instance that are not its own and must outlive it: volumes of the cluster, and
+/// whatever is kept outside of the instance's own folder. Destroying an instance destroys every disk
 /// that is attached to it.
-pub(crate) fn disks_to_detach<'d>(disks: &'d [Disk], machine_file: &str) -> Vec<&'d Disk> {
+pub(crate) fn disks_to_detach<'d>(disks: &'d [Disk], instance_file: &str) -> Vec<&'d Disk> {
     // `[datastore] folder/name.vmx`
-    let home = machine_file.rsplit_once('/').map(|(home, _)| home);
+    let home = instance_file.rsplit_once('/').map(|(home, _)| home);
     let folder = home.and_then(|home| home.split_once("] ")).map(|(_, folder)| folder);
     let is_at_home = |disk: &Disk| {
-        // A disk of the machine may be in another datastore, in a folder of the same name.
+        // A disk of the instance may be in another datastore, in a folder of the same name.
         let own = disk.file_name.rsplit_once('/').map(|(own, _)| own);
         own.and_then(|own| own.split_once("] ")).map(|(_, own)| own) == folder && folder.is_some()
     };

@@ -6,7 +6,7 @@
 mod class;
 mod finding;
 mod hosts;
-mod machines;
+mod instances;
 mod room;
 mod secrets;
 mod template;
@@ -23,7 +23,7 @@ pub(crate) use self::{
     class::{conditions, joining, network, tags},
     finding::Subject,
     hosts::hosts,
-    machines::machines,
+    instances::instances,
     room::{pool, room},
     secrets::users_secret,
     template::template,
@@ -65,6 +65,6 @@ pub fn secret_of(class: &cloud_class::NodeClass) -> Option<SecretName> {
 pub struct ClaimSeen {
     /// Its identity.
     pub uid: String,
-    /// Its machine, once it has one.
+    /// Its instance, once it has one.
     pub provider_id: Option<String>,
 }

@@ -1,15 +1,15 @@
-//! Why a machine is not as its class now wants it.
+//! Why an instance is not as its class now wants it.
 
 use joiner_core::label::Labels;
 use joiner_vim::MoRef;
 
-use crate::{HASH, HASH_VERSION, HASH_VERSION_KEY, machines::Hardware};
+use crate::{HASH, HASH_VERSION, HASH_VERSION_KEY, instances::Hardware};
 
-/// A machine without our schema may have been made by the predecessor, which gave it up to this
+/// An instance without our schema may have been made by the predecessor, which gave it up to this
 /// much more memory than was asked for, in percent.
 const PREDECESSORS_EXCESS: u64 = 5;
 
-/// What a machine is and where.
+/// What an instance is and where.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Actual<'m> {
     /// What its class was like when it was made.
@@ -37,13 +37,13 @@ pub(crate) struct Desired<'c> {
     pub(crate) hash: &'c str,
     /// The template that it leads to.
     pub(crate) image: &'c str,
-    /// What the machine's type is made of; none when the class has no such type any more.
+    /// What the instance's type is made of; none when the class has no such type any more.
     pub(crate) hardware: Option<Hardware>,
-    /// Where machines of this zone go; none when the class has no such zone any more.
+    /// Where instances of this zone go; none when the class has no such zone any more.
     pub(crate) place: Option<DesiredPlace>,
 }
 
-/// Where machines of a zone go.
+/// Where instances of a zone go.
 #[derive(Debug, Clone)]
 pub(crate) struct DesiredPlace {
     pub(crate) cluster: MoRef,
@@ -53,7 +53,7 @@ pub(crate) struct DesiredPlace {
     pub(crate) networks: Vec<MoRef>,
 }
 
-/// Why a machine is not as its class wants it, in one word; none when it is. What nobody knows is
+/// Why an instance is not as its class wants it, in one word; none when it is. What nobody knows is
 /// no reason.
 pub(crate) fn drift(actual: &Actual<'_>, desired: &Desired<'_>) -> Option<&'static str> {
     let annotation = |key: &str| actual.annotations.and_then(|own| own.get(key));
@@ -65,7 +65,7 @@ pub(crate) fn drift(actual: &Actual<'_>, desired: &Desired<'_>) -> Option<&'stat
         return Some("ImageDrift");
     }
     if let Some(place) = &desired.place {
-        // Wherever inside its cluster a machine is moved to, it stays where it belongs.
+        // Wherever inside its cluster an instance is moved to, it stays where it belongs.
         if actual.cluster.as_ref().is_some_and(|cluster| *cluster != place.cluster) {
             return Some("ComputeDrift");
         }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_as_it_was_wanted_stays() {
+    fn an_instance_as_it_was_wanted_stays() {
         check(|_| {}, None);
     }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_has_to_be_in_the_network_of_every_adapter() {
+    fn an_instance_has_to_be_in_the_network_of_every_adapter() {
         let mut desired = desired();
         let place = desired.place.as_mut().unwrap();
         place.networks.push(reference("net2"));

@@ -1,4 +1,4 @@
-//! What a fault of vCenter means for the machine that is being made or removed.
+//! What a fault of vCenter means for the instance that is being made or removed.
 //!
 //! One function decides, by the fault's type and its ancestors and never by its words. How often
 //! something is tried again is counted elsewhere; here it only says how often it may be.
@@ -10,9 +10,9 @@ use joiner_vim::Fault;
 pub(crate) enum Phase {
     /// The template is cloned.
     Clone,
-    /// The machine is changed, switched on or off, or looked at.
-    Machine,
-    /// The machine is destroyed.
+    /// The instance is changed, switched on or off, or looked at.
+    Instance,
+    /// The instance is destroyed.
     Destroy,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Phase {
 pub(crate) enum Outcome {
     /// It is as it was wanted already.
     Done,
-    /// Our machine is not there.
+    /// Our instance is not there.
     Gone,
     /// There is no room for the type in its zone: try another one, and not this for a while.
     NoRoom,
@@ -35,7 +35,7 @@ pub(crate) enum Outcome {
     Busy,
     /// Later; three times in one zone and the zone counts as full.
     Trouble,
-    /// Later; three times and the machine is made anew.
+    /// Later; three times and the instance is made anew.
     Stuck,
     /// Later; five times and it is given up.
     Unknown,
@@ -129,15 +129,15 @@ pub(crate) fn outcome(fault: &Fault, phase: Phase) -> Outcome {
         return Outcome::Done;
     }
     if fault.is("ManagedObjectNotFound") {
-        // What is referred to when cloning is what the class names; later it is our own machine.
+        // What is referred to when cloning is what the class names; later it is our own instance.
         return match phase {
             Phase::Clone => Outcome::Stale,
-            Phase::Machine | Phase::Destroy => Outcome::Gone,
+            Phase::Instance | Phase::Destroy => Outcome::Gone,
         };
     }
     let row = TABLE.iter().find(|(kinds, _)| kinds.iter().any(|kind| fault.is(kind)));
     match row.map(|(_, outcome)| *outcome) {
-        // A host that goes into maintenance cannot take a clone; one that has our machine may
+        // A host that goes into maintenance cannot take a clone; one that has our instance may
         // come back.
         Some(Outcome::Stuck) if phase == Phase::Clone => Outcome::NoRoom,
         Some(outcome) => outcome,
@@ -145,7 +145,7 @@ pub(crate) fn outcome(fault: &Fault, phase: Phase) -> Outcome {
     }
 }
 
-/// Whether the machine has the power state already that it was to have.
+/// Whether the instance has the power state already that it was to have.
 fn is_as_requested(fault: &Fault) -> bool {
     let existing = fault.field("existingState");
     existing.is_some() && existing == fault.field("requestedState")
@@ -189,7 +189,7 @@ mod tests {
                 "InsufficientNetworkCapacity",
                 "NumVirtualCpusExceedsLimit",
             ],
-            Phase::Machine,
+            Phase::Instance,
             Outcome::NoRoom,
         );
     }
@@ -239,7 +239,7 @@ mod tests {
                 "ResourceInUse",
                 "FileLocked",
             ],
-            Phase::Machine,
+            Phase::Instance,
             Outcome::Busy,
         );
     }
@@ -256,7 +256,7 @@ mod tests {
                 "DatabaseError",
                 "UnexpectedFault",
             ],
-            Phase::Machine,
+            Phase::Instance,
             Outcome::Trouble,
         );
     }
@@ -276,17 +276,17 @@ mod tests {
         let mut same = fault("InvalidPowerState");
         same.detail.children =
             vec![child("requestedState", "poweredOn"), child("existingState", "poweredOn")];
-        assert_eq!(outcome(&same, Phase::Machine), Outcome::Done);
+        assert_eq!(outcome(&same, Phase::Instance), Outcome::Done);
         let mut other = same.clone();
         other.detail.children[1] = child("existingState", "suspended");
-        assert_eq!(outcome(&other, Phase::Machine), Outcome::Stuck);
-        assert_eq!(outcome(&fault("InvalidPowerState"), Phase::Machine), Outcome::Stuck);
+        assert_eq!(outcome(&other, Phase::Instance), Outcome::Stuck);
+        assert_eq!(outcome(&fault("InvalidPowerState"), Phase::Instance), Outcome::Stuck);
     }
 
     #[test]
-    fn a_template_that_is_gone_is_looked_for_anew_and_a_machine_is_gone() {
+    fn a_template_that_is_gone_is_looked_for_anew_and_an_instance_is_gone() {
         check(&["ManagedObjectNotFound"], Phase::Clone, Outcome::Stale);
-        check(&["ManagedObjectNotFound"], Phase::Machine, Outcome::Gone);
+        check(&["ManagedObjectNotFound"], Phase::Instance, Outcome::Gone);
         check(&["ManagedObjectNotFound"], Phase::Destroy, Outcome::Gone);
     }
 
@@ -323,14 +323,14 @@ mod tests {
 
     #[test]
     fn a_missing_licence_is_told() {
-        check(&["NotEnoughLicenses", "VmLimitLicense"], Phase::Machine, Outcome::Unlicensed);
+        check(&["NotEnoughLicenses", "VmLimitLicense"], Phase::Instance, Outcome::Unlicensed);
     }
 
     #[test]
-    fn a_machine_in_an_odd_state_is_stuck_and_a_host_in_one_has_no_room() {
+    fn an_instance_in_an_odd_state_is_stuck_and_a_host_in_one_has_no_room() {
         check(
             &["InvalidState", "QuestionPending", "VmPowerOnDisabled"],
-            Phase::Machine,
+            Phase::Instance,
             Outcome::Stuck,
         );
         check(&["InvalidState"], Phase::Clone, Outcome::NoRoom);

@@ -19,7 +19,7 @@ pub(crate) fn members(groups: Option<&Element>, name: &str) -> Option<Vec<MoRef>
     Some(group.children_named("vm").filter_map(Element::reference).collect())
 }
 
-/// What is wrong with the group that machines of a place belong to, if anything is.
+/// What is wrong with the group that instances of a place belong to, if anything is.
 pub(crate) fn trouble(place: &Place, groups: Option<&Element>) -> Option<Trouble> {
     let name = place.vm_group.as_deref()?;
     if members(groups, name).is_some() {
@@ -47,7 +47,7 @@ pub(crate) fn trouble(place: &Place, groups: Option<&Element>) -> Option<Trouble
     })
 }
 
-/// The members of a group with a machine or without it; none if it is so already.
+/// The members of a group with an instance or without it; none if it is so already.
 pub(crate) fn changed(members: &[MoRef], vm: &MoRef, is_member: bool) -> Option<Vec<MoRef>> {
     if members.contains(vm) == is_member {
         return None;

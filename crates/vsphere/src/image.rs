@@ -1,4 +1,4 @@
-//! What the template that was chosen lets its machines do.
+//! What the template that was chosen lets its instances do.
 
 use crate::{
     choose::Unresolved,
@@ -7,7 +7,7 @@ use crate::{
     vm_settings::HardwareVersion,
 };
 
-/// Something that may keep machines from joining, though nobody can say before they run.
+/// Something that may keep instances from joining, though nobody can say before they run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Doubt {
     /// For programs.
@@ -18,7 +18,7 @@ pub(crate) struct Doubt {
     pub(crate) remedy: String,
 }
 
-/// Why no machine could start from a template by its firmware.
+/// Why no instance could start from a template by its firmware.
 pub(crate) fn cannot_boot(class: &NodeClass, image: &Template) -> Option<Unresolved> {
     let details = &image.details;
     if details.firmware != "bios" {
@@ -29,7 +29,7 @@ pub(crate) fn cannot_boot(class: &NodeClass, image: &Template) -> Option<Unresol
         entry.arch.as_deref().is_some_and(|arch| arch.eq_ignore_ascii_case("arm64"))
     });
     let why = if let Some((i, _)) = arm {
-        format!("spec.instanceTypes[{i}].arch is arm64, whose machines start by EFI only")
+        format!("spec.instanceTypes[{i}].arch is arm64, whose instances start by EFI only")
     } else if details.mainboard_needs_efi {
         "its mainboard was made for EFI and does not start by anything else".to_owned()
     } else {
@@ -44,7 +44,7 @@ pub(crate) fn cannot_boot(class: &NodeClass, image: &Template) -> Option<Unresol
     })
 }
 
-/// What may keep machines of a template from joining. None of it is certain, so none of it takes a
+/// What may keep instances of a template from joining. None of it is certain, so none of it takes a
 /// class out of use.
 pub(crate) fn doubts(class: &NodeClass, image: &Template) -> Vec<Doubt> {
     let (details, path) = (&image.details, &image.named.path);
@@ -56,7 +56,7 @@ pub(crate) fn doubts(class: &NodeClass, image: &Template) -> Vec<Doubt> {
             code: "ToolsNeverSeen",
             text: format!(
                 "vCenter has never seen VMware Tools in {path}: it was never started, or has none, \
-                 and then its machines cannot read how to join"
+                 and then its instances cannot read how to join"
             ),
             remedy: "make sure that open-vm-tools is installed in the template".to_owned(),
         });
@@ -68,7 +68,7 @@ pub(crate) fn doubts(class: &NodeClass, image: &Template) -> Vec<Doubt> {
         doubts.push(Doubt {
             code: "HardwareTooOld",
             text: format!(
-                "the virtual hardware of machines from {path} is {version}, and vSphere's volumes \
+                "the virtual hardware of instances from {path} is {version}, and vSphere's volumes \
                  need {}",
                 HardwareVersion::FOR_VOLUMES
             ),

@@ -1,4 +1,4 @@
-//! What the kubelet of a machine keeps for itself.
+//! What the kubelet of an instance keeps for itself.
 //!
 //! The same numbers are what a kubelet is configured with, so that a plan and a node agree.
 
@@ -82,7 +82,7 @@ impl Display for Threshold {
     }
 }
 
-/// How many pods a machine takes.
+/// How many pods an instance takes.
 pub(crate) fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -> i64 {
     let of_class = kubelet.and_then(|kubelet| kubelet.max_pods).map(i64::from);
     let pods = of_size.or(of_class).unwrap_or(DEFAULT_PODS);
@@ -92,7 +92,7 @@ pub(crate) fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -
     }
 }
 
-/// What a machine with this capacity keeps for itself.
+/// What an instance with this capacity keeps for itself.
 pub(crate) fn overhead(
     cpus: i64,
     pods: i64,
@@ -144,7 +144,7 @@ pub(crate) fn hard_evictions(
     hard
 }
 
-/// The higher of hard and soft threshold of each resource that the machine has.
+/// The higher of hard and soft threshold of each resource that the instance has.
 fn eviction(capacity: &Resources, kubelet: Option<&Kubelet>) -> Resources {
     let mut thresholds = Resources::new();
     for (resource, default) in DEFAULT_EVICTION {

@@ -1,7 +1,7 @@
-//! vSphere: the machines that `VsphereNodeClass`es describe.
+//! vSphere: the instances that `VsphereNodeClass`es describe.
 //!
 //! A vCenter has no list of instance types; each class brings its own sizes. [`NodeClass::read`]
-//! reads a class in every documented spelling, and [`NodeClass::machines`] makes instance types of
+//! reads a class in every documented spelling, and [`NodeClass::instances`] makes instance types of
 //! its sizes, with what the kubelet keeps for itself, a price, and an offering for each zone.
 //!
 //! This crate knows nothing of Kubernetes clients and controllers.
@@ -19,11 +19,11 @@ mod faults;
 mod glob;
 mod groups;
 mod image;
+mod instances;
 mod inventory;
 mod kubelet;
 mod limiter;
 mod load;
-mod machines;
 mod marks;
 mod measured;
 mod metrics;
@@ -59,7 +59,7 @@ use joiner_core::{
 use joiner_cloud::class::ClassKind;
 
 pub use crate::{
-    machines::{Hardware, Machines},
+    instances::{Hardware, Instances},
     metrics::Metrics,
     node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
     passthrough::HostDevice,
@@ -80,7 +80,7 @@ pub const NODE_CLASS: ClassKind = ClassKind {
     plural: "vspherenodeclasses",
 };
 
-/// Label: the name of the machine's type.
+/// Label: the name of the instance's type.
 pub const INSTANCE_SIZE: &str = "karpenter.vsphere.com/instance-size";
 /// Label: virtual CPUs.
 pub const INSTANCE_CPU: &str = "karpenter.vsphere.com/instance-cpu";
@@ -100,12 +100,12 @@ pub const WELL_KNOWN_LABELS: [&str; 3] = [INSTANCE_SIZE, INSTANCE_CPU, INSTANCE_
 const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
 
-/// What the user can choose about machines for all classes.
+/// What the user can choose about instances for all classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Prices of sizes that bring none of their own.
     pub prices: UnitPrices,
-    /// The share of a machine's memory that its guest does not see, from 0 to below 1.
+    /// The share of an instance's memory that its guest does not see, from 0 to below 1.
     pub memory_overhead: f64,
 }
 
@@ -148,10 +148,10 @@ pub enum Reason {
     AmbiguousSpelling,
     /// `spec.userData` cannot be meant.
     InvalidUserData,
-    /// Two tags for the one zone of a machine.
+    /// Two tags for the one zone of an instance.
     ConflictingZoneTags,
     /// A field about the virtual machine cannot be meant.
-    InvalidMachine,
+    InvalidInstance,
 }
 
 impl Display for Reason {
@@ -183,7 +183,7 @@ impl Display for Problem {
     }
 }
 
-/// A class that the API server accepts, but of which no machine can be made.
+/// A class that the API server accepts, but of which no instance can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotReady {
     /// Name of the class.

@@ -1,6 +1,6 @@
 //! What hosts have given to virtual machines, and what is left for the next one.
 //!
-//! Counted is what machines may use, not what they use at the moment: a node that has just joined
+//! Counted is what instances may use, not what they use at the moment: a node that has just joined
 //! is idle and will not stay so. It decides only among places that cost the same.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(crate) const HOSTS: &[&str] = &[
 ];
 
 /// Properties of virtual machines by which it is known what they take of their host.
-pub(crate) const MACHINES: &[&str] = &[
+pub(crate) const INSTANCES: &[&str] = &[
     "config.instanceUuid",
     "runtime.host",
     "runtime.powerState",
@@ -44,7 +44,7 @@ impl Amount {
     }
 }
 
-/// What the hosts of a cluster have, and what the machines that run there have of it.
+/// What the hosts of a cluster have, and what the instances that run there have of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Load {
     pub(crate) has: Amount,
@@ -68,13 +68,13 @@ impl Load {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     clusters: BTreeMap<MoRef, Load>,
-    /// Whether machines run, by the identity that their clone was given.
-    machines: BTreeMap<String, bool>,
+    /// Whether instances run, by the identity that their clone was given.
+    instances: BTreeMap<String, bool>,
 }
 
 impl Seen {
     /// Adds up what was read of hosts and virtual machines.
-    pub(crate) fn of(clusters: &[Cluster], hosts: &[Object], machines: &[Object]) -> Self {
+    pub(crate) fn of(clusters: &[Cluster], hosts: &[Object], instances: &[Object]) -> Self {
         let cluster_of: BTreeMap<&MoRef, &MoRef> = clusters
             .iter()
             .flat_map(|own| own.hosts.iter().map(|host| (host, &own.named.reference)))
@@ -91,17 +91,17 @@ impl Seen {
                 load.has.add(Amount { cpus, memory_mib: bytes >> 20 });
             }
         }
-        for machine in machines {
-            let runs = machine.text("runtime.powerState") == Some("poweredOn");
-            if let Some(uuid) = machine.text("config.instanceUuid") {
-                seen.machines.insert(uuid.to_ascii_lowercase(), runs);
+        for instance in instances {
+            let runs = instance.text("runtime.powerState") == Some("poweredOn");
+            if let Some(uuid) = instance.text("config.instanceUuid") {
+                seen.instances.insert(uuid.to_ascii_lowercase(), runs);
             }
-            let host = machine.reference("runtime.host").filter(|_| runs);
+            let host = instance.reference("runtime.host").filter(|_| runs);
             let cluster = host.and_then(|host| cluster_of.get(&host).copied());
             if let Some(load) = cluster.and_then(|cluster| seen.clusters.get_mut(cluster)) {
                 load.given.add(Amount {
-                    cpus: machine.parse("summary.config.numCpu").unwrap_or_default(),
-                    memory_mib: machine.parse("summary.config.memorySizeMB").unwrap_or_default(),
+                    cpus: instance.parse("summary.config.numCpu").unwrap_or_default(),
+                    memory_mib: instance.parse("summary.config.memorySizeMB").unwrap_or_default(),
                 });
             }
         }
@@ -133,7 +133,7 @@ impl Loads {
             if !seen.clusters.contains_key(&sent.cluster) {
                 return true;
             }
-            match seen.machines.get(uid) {
+            match seen.instances.get(uid) {
                 Some(runs) => !runs,
                 // It is still to come, or it never came or has gone.
                 None => sent.ended.is_none_or(|ended| ended >= began),

@@ -1,7 +1,7 @@
-//! Whose a machine is.
+//! Whose an instance is.
 //!
-//! A machine carries this in its configuration, written by the very call that makes it, out of its
-//! guest's sight. Without it a machine is nobody's of ours and is left alone.
+//! An instance carries this in its configuration, written by the very call that makes it, out of its
+//! guest's sight. Without it an instance is nobody's of ours and is left alone.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub(crate) struct Cluster<'c> {
     pub(crate) uid: Option<&'c str>,
 }
 
-/// Whose a machine is, and what it was made as.
+/// Whose an instance is, and what it was made as.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Mark {
     /// The cluster.
@@ -76,7 +76,7 @@ pub(crate) struct Mark {
     pub(crate) pool: String,
     /// The class.
     pub(crate) class: String,
-    /// The class's fingerprint when the machine was made.
+    /// The class's fingerprint when the instance was made.
     pub(crate) class_hash: String,
     /// The instance type.
     pub(crate) instance_type: String,
@@ -89,11 +89,11 @@ pub(crate) struct Mark {
     /// The cluster module that keeps it apart from others, written once it is known.
     pub(crate) module: String,
     /// What vCenter knows the instance by, where that is not the claim's identity: vCenter decides it
-    /// for machines of the predecessor, and where somebody else has the claim's identity already.
+    /// for instances of the predecessor, and where somebody else has the claim's identity already.
     pub(crate) instance_uuid: String,
     /// The labels that the choice of type and place decided.
     pub(crate) labels: Labels,
-    /// Whether this program made the machine; others were adopted.
+    /// Whether this program made the instance; others were adopted.
     pub(crate) made_here: bool,
     /// Whether what its guest was given to join with is emptied; written by the very call that does
     /// it.
@@ -101,7 +101,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The settings of the machine that say it.
+    /// The settings of the instance that say it.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         let mut settings = self.replacing();
         settings.retain(|(_, value)| !value.is_empty());
@@ -138,7 +138,7 @@ impl Mark {
         .collect()
     }
 
-    /// Reads the mark of a machine; none when it carries none of any cluster.
+    /// Reads the mark of an instance; none when it carries none of any cluster.
     pub(crate) fn read(values: &BTreeMap<String, String>) -> Option<Self> {
         let value = |key: &str| values.get(&format!("{PREFIX}{key}")).cloned().unwrap_or_default();
         let cluster = value(CLUSTER);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_a_cluster_is_nobodys() {
+    fn an_instance_without_a_cluster_is_nobodys() {
         assert_eq!(Mark::read(&BTreeMap::new()), None);
         let foreign = [("joiner.nodeclaim-uid".to_owned(), "uid-1".to_owned())].into();
         assert_eq!(Mark::read(&foreign), None);

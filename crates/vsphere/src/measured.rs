@@ -1,12 +1,12 @@
 //! How much memory guests really see.
 //!
-//! Firmware and the guest's kernel keep some of a machine's memory; how much depends on the size and
+//! Firmware and the guest's kernel keep some of an instance's memory; how much depends on the size and
 //! on the image. Until a node of the same type and image has joined it is a guess, from then on it is
 //! what that node has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use joiner_cloud::machine::Measured;
+use joiner_cloud::instance::Measured;
 use joiner_core::resources::MEMORY;
 
 use crate::MIB;
@@ -16,7 +16,7 @@ use crate::MIB;
 pub(crate) struct MeasuredMemory {
     /// Bytes by type and image.
     seen: BTreeMap<(String, String), i64>,
-    /// Machines that exist, by provider id.
+    /// Instances that exist, by provider id.
     known: BTreeMap<String, Known>,
 }
 
@@ -28,18 +28,18 @@ struct Known {
 }
 
 impl MeasuredMemory {
-    /// Takes note of how much memory a machine has, and whether it was made here.
+    /// Takes note of how much memory an instance has, and whether it was made here.
     pub(crate) fn know(&mut self, provider_id: &str, memory_mib: u64, made_here: bool) {
         self.known.insert(provider_id.to_owned(), Known { memory_mib, is_exact: made_here });
     }
 
-    /// Forgets machines that are gone.
+    /// Forgets instances that are gone.
     pub(crate) fn keep<'m>(&mut self, there: impl Iterator<Item = &'m str>) {
         let there: BTreeSet<&str> = there.collect();
         self.known.retain(|id, _| there.contains(id.as_str()));
     }
 
-    /// Learns from a node; answers whether there is nothing more to learn from it. Of a machine that
+    /// Learns from a node; answers whether there is nothing more to learn from it. Of an instance that
     /// nobody has looked at yet it is not known whether it has what its type says.
     pub(crate) fn learn(&mut self, measured: &Measured<'_>) -> bool {
         let Some(known) = self.known.get(measured.provider_id) else { return false };
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_learnt_from_machines_that_have_more_than_their_type_says() {
+    fn nothing_is_learnt_from_instances_that_have_more_than_their_type_says() {
         let mut memory = MeasuredMemory::default();
         assert!(!learn(&mut memory, "a", "i", 4 * GIB), "nobody has looked at it yet");
         memory.know("a", 4296, false);

@@ -2,7 +2,7 @@
 //!
 //! [`Metrics`] listens to the client ([`Observer`]) and to the provider, and is one collector for the
 //! page that a process serves. Labels are words of vSphere's interface, and names that classes and
-//! inventories bound; never messages or names of machines.
+//! inventories bound; never messages or names of instances.
 
 use std::{
     fmt,
@@ -109,7 +109,7 @@ impl Metrics {
                 &["fault", "phase"],
             )?,
             instances: GaugeVec::new(
-                opts("instances", "Machines of the cluster when they were last listed, by state."),
+                opts("instances", "Instances of the cluster when they were last listed, by state."),
                 &["state"],
             )?,
             datastore_free_bytes: GaugeVec::new(
@@ -136,7 +136,7 @@ impl Metrics {
         *unavailable = Some(Box::new(source));
     }
 
-    /// Counts machines as a list showed them, by state.
+    /// Counts instances as a list showed them, by state.
     pub(crate) fn listed<'s>(&self, states: impl IntoIterator<Item = &'s str>) {
         self.0.instances.reset();
         for state in states {

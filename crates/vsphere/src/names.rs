@@ -1,8 +1,8 @@
-//! What machines are called.
+//! What instances are called.
 
 use ring::digest::{SHA256, digest};
 
-/// A machine's name is its guest's host name, which DNS takes up to here.
+/// An instance's name is its guest's host name, which DNS takes up to here.
 const NAME_MAX: usize = 63;
 /// What is kept of a longer name, so that a hash of the whole has room.
 const KEPT: usize = 54;
@@ -10,9 +10,9 @@ const KEPT: usize = 54;
 /// The scheme of provider ids.
 const SCHEME: &str = "vsphere://";
 
-/// The name of the machine of a claim: of the virtual machine, its guest and its Node. The same on
+/// The name of the instance of a claim: of the virtual machine, its guest and its Node. The same on
 /// every attempt, so that vCenter's rule that names are unique in a folder is our lock.
-pub(crate) fn machine(cluster: &str, claim: &str) -> String {
+pub(crate) fn instance(cluster: &str, claim: &str) -> String {
     let whole = format!("{cluster}-karp-{claim}");
     if whole.len() <= NAME_MAX {
         return whole;
@@ -24,12 +24,12 @@ pub(crate) fn machine(cluster: &str, claim: &str) -> String {
     format!("{kept}-{:08x}", u32::from_be_bytes(*first))
 }
 
-/// Whether the predecessor, which did not shorten names, could have called a machine of a cluster so.
+/// Whether the predecessor, which did not shorten names, could have called an instance of a cluster so.
 pub(crate) fn is_of_predecessor(cluster: &str, name: &str) -> bool {
     name.strip_prefix(cluster).is_some_and(|rest| rest.starts_with("-karp-"))
 }
 
-/// The provider id of a machine, by the UUID that its firmware shows.
+/// The provider id of an instance, by the UUID that its firmware shows.
 pub(crate) fn provider_id(uuid: &str) -> String {
     format!("{SCHEME}{}", uuid.to_ascii_lowercase())
 }
@@ -66,18 +66,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_named_after_cluster_and_claim() {
-        assert_eq!(machine("prod", "general-x7k2p"), "prod-karp-general-x7k2p");
+    fn an_instance_is_named_after_cluster_and_claim() {
+        assert_eq!(instance("prod", "general-x7k2p"), "prod-karp-general-x7k2p");
     }
 
     #[test]
     fn hostnames_longer_than_63_are_shortened_and_stay_apart() {
-        let (one, other) = (machine("prod", &"a".repeat(60)), machine("prod", &"a".repeat(61)));
+        let (one, other) = (instance("prod", &"a".repeat(60)), instance("prod", &"a".repeat(61)));
         assert_eq!(one.len(), 63);
         assert_eq!(&one[..55], format!("prod-karp-{}-", "a".repeat(44)));
         assert_ne!(one, other);
-        assert_eq!(one, machine("prod", &"a".repeat(60)));
-        let exactly = machine("prod", &"a".repeat(53));
+        assert_eq!(one, instance("prod", &"a".repeat(60)));
+        let exactly = instance("prod", &"a".repeat(53));
         assert_eq!(exactly, format!("prod-karp-{}", "a".repeat(53)));
     }
 

@@ -21,7 +21,7 @@ use crate::{
 
 pub(crate) use crate::node_class::networks::Adapter;
 
-/// A machine has no more adapters than this.
+/// An instance has no more adapters than this.
 const MAX_ADAPTERS: usize = 10;
 /// The smallest packet that every network takes, and the largest that an adapter does.
 const MTU: std::ops::RangeInclusive<i64> = 576..=9000;
@@ -83,7 +83,7 @@ impl Adapter {
     }
 }
 
-/// The addresses that each machine of a class needs.
+/// The addresses that each instance of a class needs.
 pub(crate) fn address_needs(spec: &Spec) -> Vec<AddressNeed> {
     let adapters = spec.adapters().iter().enumerate();
     adapters

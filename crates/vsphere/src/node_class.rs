@@ -51,11 +51,11 @@ struct Object {
     status: Option<Status>,
 }
 
-/// What machines are made of, where, and how they join.
+/// What instances are made of, where, and how they join.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Spec {
-    /// Where machines run: a cluster or a resource pool.
+    /// Where instances run: a cluster or a resource pool.
     pub(crate) compute_selector: Option<Selector>,
     /// Where their disks are: a datastore, or several of which the one with most room is used.
     pub(crate) datastore_selector: Option<Selector>,
@@ -71,37 +71,37 @@ pub(crate) struct Spec {
     /// Size of the first disk in GiB; 0 keeps the template's.
     #[schemars(extend("format" = "int64"))]
     pub(crate) disk_size: Option<i64>,
-    /// The sizes that machines can have.
+    /// The sizes that instances can have.
     pub(crate) instance_types: Option<Vec<Entry>>,
-    /// How a machine becomes a node.
+    /// How an instance becomes a node.
     pub(crate) user_data: Option<UserData>,
-    /// The distribution of Kubernetes that machines join; the controller's where nobody says.
+    /// The distribution of Kubernetes that instances join; the controller's where nobody says.
     #[serde(rename = "k8SDistro")]
     pub(crate) k8s_distro: Option<String>,
-    /// vSphere tags that each machine gets: category and tag.
+    /// vSphere tags that each instance gets: category and tag.
     pub(crate) tags: Option<BTreeMap<String, String>>,
-    /// Places that machines can be made in. What a zone does not say is as the class says.
+    /// Places that instances can be made in. What a zone does not say is as the class says.
     pub(crate) zones: Option<Vec<Zone>>,
     /// auto, linkedClone or fullClone. A linked clone is made in seconds, needs a snapshot of the
     /// template, and its disk cannot be larger; auto makes one where it can.
     pub(crate) clone_mode: Option<String>,
     /// The template's snapshot that linked clones are made from; its current one where nobody says.
     pub(crate) snapshot: Option<String>,
-    /// Folder of the machines, below the controller's.
+    /// Folder of the instances, below the controller's.
     pub(crate) folder: Option<String>,
-    /// The storage policy of the machines' files and disks, by its name. Only datastores that meet
+    /// The storage policy of the instances' files and disks, by its name. Only datastores that meet
     /// it are used.
     pub(crate) storage_policy_name: Option<String>,
     /// The guest system that vSphere is told of; the template's where nobody says.
     pub(crate) guest_id: Option<String>,
     /// The version of the virtual hardware, such as vmx-19; the template's where nobody says.
     pub(crate) hardware_version: Option<String>,
-    /// What machines are promised of their hosts, and how much of it they may take.
+    /// What instances are promised of their hosts, and how much of it they may take.
     pub(crate) resources: Option<resources::HostResources>,
     /// Cores of each virtual socket; vSphere decides where nobody says.
     #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) num_cores_per_socket: Option<u32>,
-    /// Whether it is looked, before machines are asked for, if hosts and datastores have room for
+    /// Whether it is looked, before instances are asked for, if hosts and datastores have room for
     /// them; sizes without room are not offered.
     pub(crate) capacity_check: Option<bool>,
     /// Further settings of the virtual machine, by key.
@@ -109,12 +109,12 @@ pub(crate) struct Spec {
     pub(crate) custom_vmx_keys: Option<BTreeMap<String, String>>,
     /// Disks besides the first.
     pub(crate) data_disks: Option<Vec<DataDisk>>,
-    /// none or preferred: whether the cluster keeps machines of the class on different hosts where
+    /// none or preferred: whether the cluster keeps instances of the class on different hosts where
     /// it can.
     pub(crate) anti_affinity: Option<String>,
     /// What the kubelet is told, in the words of its own configuration.
     pub(crate) kubelet: Option<Kubelet>,
-    /// hard or trySoft: whether the guest may shut down before its machine is removed.
+    /// hard or trySoft: whether the guest may shut down before its instance is removed.
     pub(crate) power_off_mode: Option<String>,
     /// How long a guest may take to shut down, 5m where nobody says.
     pub(crate) guest_soft_power_off_timeout: Option<Duration>,
@@ -195,7 +195,7 @@ fn name(name: Option<&String>) -> Option<Wanted<'_>> {
     name.filter(|name| !name.is_empty()).map(|name| Wanted::Name(name))
 }
 
-/// A size of machines.
+/// A size of instances.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entry {
@@ -233,9 +233,9 @@ pub(crate) struct Entry {
     /// Cores of each virtual socket, instead of the class's.
     #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) cores_per_socket: Option<u32>,
-    /// Devices of a host that each machine has to itself. All of its memory is reserved then.
+    /// Devices of a host that each instance has to itself. All of its memory is reserved then.
     pub(crate) pci_devices: Option<Vec<PciDevice>>,
-    /// Shares of graphics cards that each machine has. All of its memory is reserved then.
+    /// Shares of graphics cards that each instance has. All of its memory is reserved then.
     pub(crate) vgpu: Option<Vgpu>,
 }
 
@@ -258,7 +258,7 @@ const ENTRY_FIELDS: [&str; 15] = [
     "zone",
 ];
 
-/// A place that machines can be made in.
+/// A place that instances can be made in.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Zone {
@@ -273,14 +273,14 @@ pub(crate) struct Zone {
     pub(crate) datastore_selector: Option<Selector>,
     /// Instead of the class's.
     pub(crate) network_selector: Option<Selector>,
-    /// Folder of the zone's machines, below the controller's.
+    /// Folder of the zone's instances, below the controller's.
     pub(crate) folder: Option<String>,
     /// A group of the cluster's virtual machines that the zone's belong to, such as those that
     /// should run on the hosts of one rack. Administrators make it.
     pub(crate) vm_group: Option<String>,
 }
 
-/// How a machine becomes a node.
+/// How an instance becomes a node.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UserData {
@@ -365,7 +365,7 @@ impl NodeClass {
         &self.name
     }
 
-    /// The fingerprint of what its machines are made with.
+    /// The fingerprint of what its instances are made with.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -395,7 +395,7 @@ impl NodeClass {
         self.spec.storage_policy_name.as_deref().filter(|name| !name.is_empty())
     }
 
-    /// The size of a disk that a machine starts with is the template's unless somebody says.
+    /// The size of a disk that an instance starts with is the template's unless somebody says.
     pub(crate) fn with_template_disk(mut self, gib: Option<i64>) -> Self {
         self.template_disk_gib = gib.or(self.template_disk_gib);
         self

@@ -1,4 +1,4 @@
-//! Devices of a host that a machine has to itself, or a share of.
+//! Devices of a host that an instance has to itself, or a share of.
 
 use std::fmt::Display;
 
@@ -16,14 +16,14 @@ use crate::{
 /// New devices have negative keys, all different: these from here down.
 const FIRST_KEY: i32 = -200;
 
-/// A machine has no more devices of a host than this.
+/// An instance has no more devices of a host than this.
 const MAX_DEVICES: usize = 16;
 
 /// What nodes call the devices of a vendor; others are named by `extendedResources`.
 const RESOURCES: [(u16, &str); 2] = [(NVIDIA, "nvidia.com/gpu"), (0x1002, "amd.com/gpu")];
 const NVIDIA: u16 = 0x10de;
 
-/// A device of a host, as a machine asks for it.
+/// A device of a host, as an instance asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostDevice {
     /// Any device of this vendor and kind.
@@ -130,8 +130,8 @@ pub(crate) fn add_resources(devices: &[HostDevice], resources: &mut Resources) {
     }
 }
 
-/// What has to change about a machine that is off so that it has these devices; none if it has them.
-/// They are added all at once, or none is, and only to the machine as it was `seen`: an earlier
+/// What has to change about an instance that is off so that it has these devices; none if it has them.
+/// They are added all at once, or none is, and only to the instance as it was `seen`: an earlier
 /// process may be about to add them.
 pub(crate) fn missing(
     devices: &[HostDevice],

@@ -1,4 +1,4 @@
-//! Where machines of a class can be made, and what they are cloned from.
+//! Where instances of a class can be made, and what they are cloned from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use crate::{
     choose::{self, Compute, Datastores, Tagged, Unresolved},
     clone_spec::Copying,
     image,
+    instances::Instances,
     inventory::{Inventory, Named, Network, Template},
-    machines::Machines,
     node_class::{ImageSelector, NodeClass, Selector, Wanted, Zone},
     vm_settings::HardwareVersion,
 };
@@ -42,7 +42,7 @@ pub(crate) struct Resolution {
     pub(crate) places: Vec<Place>,
 }
 
-/// Where machines of a zone go.
+/// Where instances of a zone go.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// None for a place that is every zone's.
@@ -53,11 +53,11 @@ pub(crate) struct Place {
     /// One for each adapter, at least one.
     pub(crate) networks: Vec<Network>,
     pub(crate) folder: Folder,
-    /// The group of the cluster's machines that they belong to.
+    /// The group of the cluster's instances that they belong to.
     pub(crate) vm_group: Option<String>,
 }
 
-/// A folder of machines.
+/// A folder of instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Folder {
     pub(crate) path: String,
@@ -82,7 +82,7 @@ pub(crate) struct Stuck {
     pub(crate) led_to: LedTo,
 }
 
-/// Paths of the folders that a class's machines go into, one for each of its places.
+/// Paths of the folders that a class's instances go into, one for each of its places.
 pub(crate) fn folder_paths(class: &NodeClass, datacenter: &Named, base: &str) -> Vec<String> {
     let of_class = class.spec.folder.as_deref().unwrap_or_default();
     places_of(class)
@@ -153,11 +153,11 @@ fn image(
     choose::image("spec.imageSelector", wanted, tagged, inventory)
 }
 
-/// What the chosen template itself keeps the class's machines from.
+/// What the chosen template itself keeps the class's instances from.
 pub(crate) fn check_image(
     class: &NodeClass,
     image: &Template,
-    machines: &Machines,
+    instances: &Instances,
 ) -> Result<(), Unresolved> {
     if image.details.disks.is_empty() {
         return Err(Unresolved {
@@ -200,7 +200,7 @@ pub(crate) fn check_image(
             ),
         });
     }
-    for hardware in machines.hardware.values() {
+    for hardware in instances.hardware.values() {
         Copying::choose(class, image, hardware.disk_gib)?;
     }
     Ok(())
@@ -399,7 +399,7 @@ fn says_nothing(field: &str) -> Unresolved {
 }
 
 impl Resolution {
-    /// Where machines of a zone go.
+    /// Where instances of a zone go.
     pub(crate) fn place(&self, zone: Option<&str>) -> Option<&Place> {
         let own =
             self.places.iter().find(|place| place.zone.is_some() && place.zone.as_deref() == zone);

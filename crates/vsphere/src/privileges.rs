@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// An object that something is done with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The folder that machines are made in.
+    /// The folder that instances are made in.
     Folder,
     /// The template that they are cloned from.
     Template,
@@ -17,11 +17,11 @@ pub(crate) enum Role {
     Datastore,
     /// A network of theirs.
     Network,
-    /// The folder of machines whose hardware is upgraded.
+    /// The folder of instances whose hardware is upgraded.
     UpgradeFolder,
     /// The cluster whose groups or modules they are put into.
     GroupsCluster,
-    /// The folder of machines that have devices of their hosts.
+    /// The folder of instances that have devices of their hosts.
     DevicesFolder,
 }
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_deployed_and_a_machine_is_cloned() {
+    fn a_template_is_deployed_and_an_instance_is_cloned() {
         assert_ne!(Role::Template.needed(), Role::Source.needed());
     }
 }

@@ -38,7 +38,7 @@ use joiner_cloud::{
     class::{self, ClassKind, ClassStatus, SpecHash},
     homes::Homes,
     inputs::ClassInputs,
-    machine::{Machine, Measured},
+    instance::{Instance, Measured},
     needs::Needs,
     notes::Notes,
     order::{ClaimId, Order},
@@ -63,14 +63,14 @@ use crate::{
 /// The lease that the predecessor holds while it acts.
 const PREDECESSOR_LEASE: &str = "karpenter-leader-election";
 
-/// Which conditions of a node mean that its machine should be replaced. A host that fails takes
-/// minutes to have its machines started elsewhere, so this has to be patient.
+/// Which conditions of a node mean that its instance should be replaced. A host that fails takes
+/// minutes to have its instances started elsewhere, so this has to be patient.
 const REPAIR_POLICIES: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(30) },
     RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(30) },
 ];
 
-/// What the predecessor called machines that are paid for by the hour, which no plan understands.
+/// What the predecessor called instances that are paid for by the hour, which no plan understands.
 const LABEL_CORRECTIONS: &[LabelCorrection] = &[LabelCorrection {
     key: label::CAPACITY_TYPE,
     wrong: "OnDemand",
@@ -85,14 +85,14 @@ const REMOVE_WITHIN: Duration = Duration::from_mins(10);
 /// What the user can choose about the provider.
 #[derive(Debug, Clone)]
 pub struct ProviderSettings {
-    /// Name of the cluster: machines are named after it and marked with it.
+    /// Name of the cluster: instances are named after it and marked with it.
     pub cluster: String,
-    /// Folder of the machines, below a datacenter's folder of virtual machines.
+    /// Folder of the instances, below a datacenter's folder of virtual machines.
     pub folder: String,
     /// The datacenter of classes that name none; the only one where nobody says.
     pub datacenter: Option<String>,
-    /// About machines of all classes.
-    pub machines: Settings,
+    /// About instances of all classes.
+    pub instances: Settings,
     /// Where the cloud controller reads zones and regions.
     pub topology: TopologyCategories,
     /// How much is asked of the vCenter at once.
@@ -108,7 +108,7 @@ impl ProviderSettings {
             cluster: cluster.into(),
             folder: folder.into(),
             datacenter: None,
-            machines: Settings::default(),
+            instances: Settings::default(),
             topology: TopologyCategories::default(),
             limits: Limits::default(),
             launch_timeout: Duration::from_mins(15),
@@ -124,9 +124,9 @@ pub struct Limits {
     pub full_clones: usize,
     /// Linked clones of templates of one host.
     pub linked_clones: usize,
-    /// Machines that are started.
+    /// Instances that are started.
     pub power_ons: usize,
-    /// Machines that are removed.
+    /// Instances that are removed.
     pub destroys: usize,
 }
 
@@ -136,7 +136,7 @@ impl Default for Limits {
     }
 }
 
-/// A vCenter's machines for one cluster. Cheap to clone.
+/// A vCenter's instances for one cluster. Cheap to clone.
 #[derive(Clone)]
 pub struct Vsphere(Arc<Inner>);
 
@@ -209,7 +209,7 @@ impl Inner {
         Cluster { name: &self.settings.cluster, uid }
     }
 
-    /// The cluster's identity. Without it nobody can say which machines are its own.
+    /// The cluster's identity. Without it nobody can say which instances are its own.
     fn cluster_uid(&self) -> Result<&str, CloudError> {
         self.cluster().uid.ok_or_else(|| {
             CloudError::Unknown(format!(
@@ -256,7 +256,7 @@ impl Inner {
             .with_measured_memory(measured.unwrap_or_default()))
     }
 
-    /// What machines of a class are like.
+    /// What instances of a class are like.
     fn class_memory(
         &self,
         class: &class::NodeClass,
@@ -273,15 +273,15 @@ impl Inner {
         {
             return Ok(known.clone());
         }
-        let machines = read
-            .machines(&self.settings.machines)
+        let instances = read
+            .instances(&self.settings.instances)
             .map_err(|not_ready| CloudError::NodeClassNotReady(not_ready.to_string()))?;
         let spec = &read.spec;
         let memory = ClassMemory {
             version,
-            types: machines.types.into_iter().map(Arc::new).collect(),
-            hardware: Arc::new(machines.hardware),
-            devices: Arc::new(machines.devices),
+            types: instances.types.into_iter().map(Arc::new).collect(),
+            hardware: Arc::new(instances.hardware),
+            devices: Arc::new(instances.devices),
             power_off: PowerOff::read(
                 spec.power_off_mode.as_deref(),
                 spec.guest_soft_power_off_timeout.as_ref(),
@@ -382,8 +382,8 @@ impl CloudProvider for Vsphere {
         }
     }
 
-    fn machine_name(&self, claim: &ClaimId) -> String {
-        names::machine(&self.0.settings.cluster, &claim.name)
+    fn instance_name(&self, claim: &ClaimId) -> String {
+        names::instance(&self.0.settings.cluster, &claim.name)
     }
 
     async fn resolve_class(
@@ -409,11 +409,11 @@ impl CloudProvider for Vsphere {
         self.0.room(&class.name)
     }
 
-    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+    async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
         // A clone has all of its time once it has left vCenter's queue, so there is twice as much
         // for all of it together.
         let limit = self.0.settings.launch_timeout * 2;
-        self.0.within(limit, "making a machine", Box::pin(self.0.create(order))).await
+        self.0.within(limit, "making an instance", Box::pin(self.0.create(order))).await
     }
 
     async fn delete(
@@ -422,25 +422,27 @@ impl CloudProvider for Vsphere {
         provider_id: Option<&str>,
     ) -> Result<Deletion, CloudError> {
         let removing = Box::pin(self.0.delete(claim, provider_id));
-        self.0.within(REMOVE_WITHIN, "removing a machine", removing).await
+        self.0.within(REMOVE_WITHIN, "removing an instance", removing).await
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
         self.0
-            .within(ANSWER_WITHIN, "looking for a machine", Box::pin(self.0.get(provider_id)))
+            .within(ANSWER_WITHIN, "looking for an instance", Box::pin(self.0.get(provider_id)))
             .await
     }
 
-    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
-        self.0.within(ANSWER_WITHIN, "listing machines", Box::pin(self.0.list())).await
+    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+        self.0.within(ANSWER_WITHIN, "listing instances", Box::pin(self.0.list())).await
     }
 
     fn measured(&self, measured: &Measured<'_>) -> bool {
         self.0.state().measured.learn(measured)
     }
 
-    async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {
-        self.0.within(ANSWER_WITHIN, "marking a machine", Box::pin(self.0.adopt(machine, by))).await
+    async fn adopt(&self, instance: &Instance, by: &Adoption) -> Result<bool, CloudError> {
+        self.0
+            .within(ANSWER_WITHIN, "marking an instance", Box::pin(self.0.adopt(instance, by)))
+            .await
     }
 
     async fn empty_join_data(&self, claim: &ClaimId, provider_id: &str) -> Result<(), CloudError> {
@@ -450,10 +452,10 @@ impl CloudProvider for Vsphere {
 
     async fn drift(
         &self,
-        machine: &Machine,
+        instance: &Instance,
         class: &class::NodeClass,
     ) -> Result<Option<String>, CloudError> {
-        let looking = Box::pin(self.0.drift(machine, class));
+        let looking = Box::pin(self.0.drift(instance, class));
         self.0.within(ANSWER_WITHIN, "looking for drift", looking).await
     }
 

@@ -1,4 +1,4 @@
-//! What a machine is promised of its host, in vSphere's units.
+//! What an instance is promised of its host, in vSphere's units.
 
 use joiner_core::quantity::Quantity;
 use joiner_vim::spec::{Allocation, Shares};
@@ -17,7 +17,7 @@ const MHZ: i64 = 1_000_000;
 /// What vSphere takes for shares.
 const SHARES: std::ops::RangeInclusive<i32> = 1..=1_000_000;
 
-/// What a machine of so much memory is promised: processors, then memory. None leaves it as the
+/// What an instance of so much memory is promised: processors, then memory. None leaves it as the
 /// template has it.
 pub(crate) fn allocations(
     spec: &Spec,
@@ -29,7 +29,7 @@ pub(crate) fn allocations(
         |amounts| amounts.cpu.map(|own| rounded_up(own, MHZ)),
         |shares| shares.cpu,
     );
-    // No machine can have more for certain than it has.
+    // No instance can have more for certain than it has.
     let memory = allocation(
         said,
         |amounts| amounts.memory.map(|own| rounded_up(own, MIB)),
@@ -71,7 +71,7 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut refuse = |field: &str, text: String| {
         let field = format!("spec.resources.{field}");
-        problems.push(Problem::new(Reason::InvalidMachine, field, text));
+        problems.push(Problem::new(Reason::InvalidInstance, field, text));
     };
     for (name, amounts) in [("requests", &said.requests), ("limits", &said.limits)] {
         let amounts = amounts.clone().unwrap_or_default();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn no_machine_is_promised_more_memory_than_it_has() {
+    fn no_instance_is_promised_more_memory_than_it_has() {
         let (_, memory) = allocations(&spec(json!({"requests": {"memory": "8Gi"}})), 4096);
         assert_eq!(memory.and_then(|own| own.reservation), Some(4096));
     }
@@ -170,11 +170,11 @@ mod tests {
         assert_eq!(
             told,
             [
-                "InvalidMachine: spec.resources.requests.cpu: 4 is less than a megahertz; write \
+                "InvalidInstance: spec.resources.requests.cpu: 4 is less than a megahertz; write \
                  hertz such as 2G, or leave it out",
-                "InvalidMachine: spec.resources.limits.memory: 4Gi is less than \
+                "InvalidInstance: spec.resources.limits.memory: 4Gi is less than \
                  spec.resources.requests.memory, 8Gi; write as much or more, or leave it out",
-                "InvalidMachine: spec.resources.shares.memory: 0 cannot be had; write a number \
+                "InvalidInstance: spec.resources.shares.memory: 0 cannot be had; write a number \
                  from 1 to 1000000",
             ]
         );

@@ -1,7 +1,7 @@
-//! What a place offers to machines: hosts that work, space in datastores, and what a resource pool
+//! What a place offers to instances: hosts that work, space in datastores, and what a resource pool
 //! may give away.
 //!
-//! A class may ask with `capacityCheck` that this is looked at before a machine is asked for; the
+//! A class may ask with `capacityCheck` that this is looked at before an instance is asked for; the
 //! doctor looks always. That a clone fails all the same is possible, and nothing depends on it.
 
 use joiner_vim::{
@@ -11,8 +11,8 @@ use joiner_vim::{
 
 use crate::{
     clone_spec::Copying,
+    instances::{Hardware, Instances},
     inventory::{Datastore, Template},
-    machines::{Hardware, Machines},
     node_class::NodeClass,
     resources,
     vm_settings::Provisioning,
@@ -27,7 +27,7 @@ const LEFT_SHARE: u64 = 10;
 /// What a disk that grows with its use takes, as one in so many bytes: a guess.
 const THIN_SHARE: u64 = 5;
 
-/// Properties of hosts that machines depend on.
+/// Properties of hosts that instances depend on.
 pub(crate) const HOSTS: &[&str] = &[
     "name",
     "runtime.connectionState",
@@ -37,11 +37,11 @@ pub(crate) const HOSTS: &[&str] = &[
     "network",
 ];
 
-/// A host, as far as machines depend on it.
+/// A host, as far as instances depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Host {
     pub(crate) name: String,
-    /// Why it takes no machines at all.
+    /// Why it takes no instances at all.
     pub(crate) out_of_use: Option<&'static str>,
     pub(crate) datastores: Vec<MoRef>,
     pub(crate) networks: Vec<MoRef>,
@@ -67,7 +67,7 @@ impl Host {
         }
     }
 
-    /// Why no machine in these networks and in any of these datastores could run here.
+    /// Why no instance in these networks and in any of these datastores could run here.
     pub(crate) fn objection<'d>(
         &self,
         mut datastores: impl Iterator<Item = &'d MoRef>,
@@ -85,21 +85,21 @@ impl Host {
     }
 }
 
-/// Properties of resource pools that machines depend on: of processors in MHz, of memory in bytes.
+/// Properties of resource pools that instances depend on: of processors in MHz, of memory in bytes.
 pub(crate) const POOLS: &[&str] = &[
     "summary.runtime.cpu.unreservedForVm",
     "summary.runtime.memory.unreservedForVm",
     "summary.runtime.memory.maxUsage",
 ];
 
-/// What a resource pool may give to one more machine. What vCenter does not say bounds nothing.
+/// What a resource pool may give to one more instance. What vCenter does not say bounds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PoolRoom {
     /// What of its processors it has not promised to others.
     pub(crate) unreserved_mhz: Option<u64>,
     /// What of its memory it has not promised to others.
     pub(crate) unreserved_mib: Option<u64>,
-    /// How much memory its machines may use at all.
+    /// How much memory its instances may use at all.
     pub(crate) usable_mib: Option<u64>,
 }
 
@@ -114,13 +114,13 @@ impl PoolRoom {
         }
     }
 
-    /// Why the pool cannot take a machine, with the numbers.
+    /// Why the pool cannot take an instance, with the numbers.
     pub(crate) fn objection(&self, demand: &PoolDemand) -> Option<String> {
         let PoolDemand { memory_mib, promised_mib, promised_mhz } = *demand;
         let is_short = |has: Option<u64>, wanted: u64| has.filter(|has| wanted > *has);
         if let Some(has) = is_short(self.usable_mib, memory_mib) {
             return Some(format!(
-                "lets its machines use {has} MiB of memory, and one of this size has {memory_mib}"
+                "lets its instances use {has} MiB of memory, and one of this size has {memory_mib}"
             ));
         }
         if let Some(has) = is_short(self.unreserved_mib, promised_mib) {
@@ -133,7 +133,7 @@ impl PoolRoom {
     }
 }
 
-/// What a machine asks of its resource pool.
+/// What an instance asks of its resource pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PoolDemand {
     pub(crate) memory_mib: u64,
@@ -144,14 +144,14 @@ pub(crate) struct PoolDemand {
 }
 
 impl PoolDemand {
-    /// What a machine of a size asks for.
+    /// What an instance of a size asks for.
     pub(crate) fn of(
         class: &NodeClass,
-        machines: &Machines,
+        instances: &Instances,
         size: &str,
         hardware: &Hardware,
     ) -> Self {
-        let has_devices = machines.devices.get(size).is_some_and(|own| !own.is_empty());
+        let has_devices = instances.devices.get(size).is_some_and(|own| !own.is_empty());
         let memory_mib = hardware.memory_mib;
         let (cpu, memory) = resources::allocations(&class.spec, memory_mib);
         let promised = |own: Option<Allocation>| own.and_then(|own| own.reservation).unwrap_or(0);
@@ -161,7 +161,7 @@ impl PoolDemand {
     }
 }
 
-/// Bytes that a machine of a class with such a first disk takes when it is made.
+/// Bytes that an instance of a class with such a first disk takes when it is made.
 pub(crate) fn needed_space(class: &NodeClass, image: &Template, root_gib: u64) -> u64 {
     let linked = matches!(Copying::choose(class, image, root_gib), Ok(Copying::Linked(_)));
     let of_system = image.details.disks.iter().enumerate().map(|(i, disk)| {
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(said(8192, 1024, 2000), "");
         assert_eq!(
             said(8196, 0, 0),
-            "lets its machines use 8192 MiB of memory, and one of this size has 8196"
+            "lets its instances use 8192 MiB of memory, and one of this size has 8196"
         );
         assert_eq!(
             said(4096, 1025, 0),

@@ -16,16 +16,16 @@ use crate::{
     text::written,
 };
 
-/// How many CPUs a machine may have.
+/// How many CPUs an instance may have.
 const MAX_CPUS: i64 = 9999;
 /// How many pods a size may ask for.
 const MAX_PODS: i64 = 512;
-/// What machines are where nobody says.
+/// What instances are where nobody says.
 const DEFAULT_ARCH: &str = "amd64";
 /// vSphere gives memory in steps of this many MiB.
 const MEMORY_STEP_MIB: i64 = 4;
 
-/// What a machine is; two sizes of equal shape are one type in two places.
+/// What an instance is; two sizes of equal shape are one type in two places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) cpus: i64,
@@ -127,7 +127,7 @@ impl Size {
     }
 }
 
-/// The name that the cloud controller manager gives to machines of this size, so that the label of
+/// The name that the cloud controller manager gives to instances of this size, so that the label of
 /// a node is the same whoever writes it.
 fn type_name(cpus: i64, memory: &str, os: &str, arch: &str) -> String {
     let memory = memory.strip_suffix("Gi").unwrap_or(memory);
@@ -164,7 +164,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Memory of the machine in MiB, and as it is written.
+    /// Memory of the instance in MiB, and as it is written.
     ///
     /// COMPAT: upstream reads a bare number as bytes, while its README speaks of gigabytes.
     fn memory(&mut self, entry: &Entry) -> (i64, String) {
@@ -178,7 +178,7 @@ impl Reader<'_> {
         };
         let steps = bytes.map_or(0, |bytes| bytes / (MEMORY_STEP_MIB * MIB));
         if steps < 1 {
-            self.refuse("memory", format!("{text:?} is no machine's memory; {REMEDY}"));
+            self.refuse("memory", format!("{text:?} is no instance's memory; {REMEDY}"));
         }
         (steps * MEMORY_STEP_MIB, text)
     }
@@ -212,7 +212,7 @@ impl Reader<'_> {
         })
     }
 
-    /// vSphere makes no machine whose last socket is not full.
+    /// vSphere makes no instance whose last socket is not full.
     fn check_sockets(&mut self, class: &NodeClass, entry: &Entry, cpus: i64) {
         let of_class = class.spec.num_cores_per_socket.filter(|cores| *cores > 0);
         let own = entry.cores_per_socket.filter(|cores| *cores > 0);

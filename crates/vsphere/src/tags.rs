@@ -1,4 +1,4 @@
-//! The vSphere tags of a machine: for reports, for the cloud controller, and for whoever looks.
+//! The vSphere tags of an instance: for reports, for the cloud controller, and for whoever looks.
 
 pub(crate) mod objections;
 
@@ -10,25 +10,25 @@ use crate::{
     INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, NODE_CLASS_KIND, Problem, Reason, marks::Mark,
 };
 
-/// The category whose tag names the cluster; machines of the provider that this one replaces are
+/// The category whose tag names the cluster; instances of the provider that this one replaces are
 /// known by it.
 pub(crate) const CLUSTER: &str = "karpenter.sh/clustername";
 
-/// A tag that a machine is to carry.
+/// A tag that an instance is to carry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WantedTag {
     /// The category.
     pub(crate) category: String,
     /// The tag.
     pub(crate) tag: String,
-    /// Whether a machine carries one tag of this category at most, where the category has to be
+    /// Whether an instance carries one tag of this category at most, where the category has to be
     /// made.
     pub(crate) single: bool,
     /// Whether the cloud controller needs it when the guest boots.
     pub(crate) before_boot: bool,
 }
 
-/// The categories that the cloud controller reads a machine's zone and region from.
+/// The categories that the cloud controller reads an instance's zone and region from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopologyCategories {
     /// Of the zone.
@@ -43,8 +43,8 @@ impl Default for TopologyCategories {
     }
 }
 
-/// The tags of a machine: what its mark says, and what its class adds or says otherwise.
-pub(crate) fn of_machine(
+/// The tags of an instance: what its mark says, and what its class adds or says otherwise.
+pub(crate) fn of_instance(
     mark: &Mark,
     of_class: Option<&BTreeMap<String, String>>,
     topology: &TopologyCategories,
@@ -72,7 +72,7 @@ pub(crate) fn of_machine(
         .collect()
 }
 
-/// The tags that all machines of a class carry, whatever they are made for.
+/// The tags that all instances of a class carry, whatever they are made for.
 pub(crate) fn of_class(
     cluster: &str,
     class: &str,
@@ -80,7 +80,7 @@ pub(crate) fn of_class(
     topology: &TopologyCategories,
 ) -> Vec<WantedTag> {
     let mark = Mark { cluster: cluster.to_owned(), class: class.to_owned(), ..Mark::default() };
-    of_machine(&mark, own, topology)
+    of_instance(&mark, own, topology)
 }
 
 /// Whether a category is one that a class itself asks for.
@@ -119,7 +119,7 @@ pub(crate) fn conflicts(tags: Option<&BTreeMap<String, String>>) -> Vec<Problem>
                     format!("spec.tags[{key:?}]"),
                     format!(
                         "is {one:?}, and spec.tags[{category:?}], which means the same, is \
-                         {other:?}; a machine has one: make them equal or remove one"
+                         {other:?}; an instance has one: make them equal or remove one"
                     ),
                 )
             })
@@ -151,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_carries_the_tags_of_the_predecessor() {
-        let tags = of_machine(&mark(), None, &TopologyCategories::default());
+    fn an_instance_carries_the_tags_of_the_predecessor() {
+        let tags = of_instance(&mark(), None, &TopologyCategories::default());
         assert_eq!(
             texts(&tags),
             [
@@ -171,7 +171,7 @@ mod tests {
     fn both_keys_of_a_zone_are_one_tag_that_has_to_be_there_first() {
         let of_class =
             map(&[("topology.kubernetes.io/zone", "az1"), ("k8s-zone", "az1"), ("owner", "me")]);
-        let tags = of_machine(&mark(), Some(&of_class), &TopologyCategories::default());
+        let tags = of_instance(&mark(), Some(&of_class), &TopologyCategories::default());
         let zones: Vec<&WantedTag> = tags.iter().filter(|tag| tag.tag == "az1").collect();
         assert_eq!(zones.len(), 1);
         assert!(zones[0].category == "k8s-zone" && zones[0].single && zones[0].before_boot);
@@ -181,20 +181,20 @@ mod tests {
     #[test]
     fn the_class_wins_and_what_is_empty_is_left_out() {
         let of_class = map(&[("karpenter.sh/nodepool", "mine"), ("empty", "")]);
-        let tags = texts(&of_machine(&mark(), Some(&of_class), &TopologyCategories::default()));
+        let tags = texts(&of_instance(&mark(), Some(&of_class), &TopologyCategories::default()));
         assert!(tags.contains(&"karpenter.sh/nodepool=mine".to_owned()));
         assert!(!tags.iter().any(|tag| tag.starts_with("empty")));
     }
 
     #[test]
-    fn two_zones_for_one_machine_are_told() {
+    fn two_zones_for_one_instance_are_told() {
         let told = |tags: &[(&str, &str)]| -> Vec<String> {
             conflicts(Some(&map(tags))).iter().map(ToString::to_string).collect()
         };
         assert_eq!(
             told(&[("topology.kubernetes.io/zone", "az1"), ("k8s-zone", "az2")]),
             ["ConflictingZoneTags: spec.tags[\"topology.kubernetes.io/zone\"]: is \"az1\", and \
-              spec.tags[\"k8s-zone\"], which means the same, is \"az2\"; a machine has one: make \
+              spec.tags[\"k8s-zone\"], which means the same, is \"az2\"; an instance has one: make \
               them equal or remove one"]
         );
         assert_eq!(told(&[("topology.kubernetes.io/zone", "az1")]), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! What makes a machine of this cloud a node: the inputs of its text, and how it is carried.
+//! What makes an instance of this cloud a node: the inputs of its text, and how it is carried.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::{
     node_class::{NodeClass, Spec},
 };
 
-/// The setting of a machine by which its guest is told about itself.
+/// The setting of an instance by which its guest is told about itself.
 pub(crate) const METADATA: &str = "guestinfo.metadata";
 
 /// The key of a Secret that a user's text is kept under.
@@ -90,7 +90,7 @@ fn mode(word: Option<&str>) -> Result<Mode, String> {
     }
 }
 
-/// What has to be known of the cluster before a text can be made for machines of a class.
+/// What has to be known of the cluster before a text can be made for instances of a class.
 pub(crate) fn join_needs(class: &NodeClass) -> JoinNeeds {
     let user_data = class.spec.user_data.clone().unwrap_or_default();
     let mode = mode(user_data.mode.as_deref()).unwrap_or_default();
@@ -136,7 +136,7 @@ fn users_text(class: &NodeClass, secrets: &BTreeMap<SecretName, SecretData>) -> 
     UserText { headerless, ..UserText::inline("spec.userData.additionalUserdata", text) }
 }
 
-/// What a machine proves itself with on a trial, where tokens are made for each.
+/// What an instance proves itself with on a trial, where tokens are made for each.
 pub(crate) fn example_token(facts: &Facts) -> Option<Token> {
     facts.token.as_ref().map(|source| match source {
         TokenSource::Given(text) => Token::Given(text.clone()),
@@ -144,14 +144,14 @@ pub(crate) fn example_token(facts: &Facts) -> Option<Token> {
     })
 }
 
-/// What was fetched of the cluster that machines join.
+/// What was fetched of the cluster that instances join.
 pub(crate) struct Fetched<'f> {
     pub(crate) facts: &'f Facts,
     pub(crate) secrets: &'f BTreeMap<SecretName, SecretData>,
 }
 
 impl<'f> Fetched<'f> {
-    /// What a text is made of; none while it is not known what machines join with.
+    /// What a text is made of; none while it is not known what instances join with.
     pub(crate) fn of(inputs: &'f ClassInputs) -> Option<Self> {
         Some(Self { facts: inputs.joining.as_ref()?, secrets: &inputs.secrets })
     }
@@ -159,7 +159,7 @@ impl<'f> Fetched<'f> {
 
 /// Whom a text is made for.
 pub(crate) struct Recipient<'o> {
-    /// Name of machine, guest and Node.
+    /// Name of instance, guest and Node.
     pub(crate) node_name: &'o str,
     /// Its type.
     pub(crate) instance_type: &'o InstanceType,
@@ -169,7 +169,7 @@ pub(crate) struct Recipient<'o> {
     pub(crate) order: Option<&'o Order>,
 }
 
-/// The text of a machine, as its guest is given it.
+/// The text of an instance, as its guest is given it.
 pub(crate) fn text(
     class: &NodeClass,
     fetched: &Fetched<'_>,
@@ -268,7 +268,7 @@ pub(crate) fn text_settings() -> impl Iterator<Item = &'static str> {
 
 /// What a guest is told about itself, with more fields that somebody adds, in base64.
 pub(crate) fn metadata(node_name: &str, instance_uuid: &str, more: Map<String, Value>) -> String {
-    // The join token leaves the machine's settings after the first boot.
+    // The join token leaves the instance's settings after the first boot.
     let mut metadata = json!({
         "instance-id": instance_uuid,
         "local-hostname": node_name,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use joiner_cloud::{machine::Machine, order::ClaimId};
+use joiner_cloud::{instance::Instance, order::ClaimId};
 use joiner_core::{
     instance_type::InstanceType,
     label::Labels,
@@ -18,7 +18,7 @@ use crate::{
     names,
 };
 
-/// How the first line of a machine's notes begins that says what it was cloned from. The
+/// How the first line of an instance's notes begins that says what it was cloned from. The
 /// predecessor wrote the same.
 pub(crate) const CLONED_FROM: &str = "cloned_from:";
 
@@ -41,13 +41,13 @@ pub(crate) struct Vm {
     /// Whether its host can be asked about it.
     pub(crate) connected: bool,
     /// Whether vCenter is sure that nobody can run it again: no host has it, or its files make no
-    /// sense. A host that is away brings its machines back; this does not pass.
+    /// sense. A host that is away brings its instances back; this does not pass.
     pub(crate) lost: bool,
     /// The template's path, as its notes say.
     pub(crate) cloned_from: Option<String>,
 }
 
-/// Whether a machine runs.
+/// Whether an instance runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Power {
     On,
@@ -71,12 +71,12 @@ impl Stray {
     /// What people are told of it, and what they can do.
     pub(crate) fn told(self, cluster: &str, vm: &Vm) -> String {
         let claim = vm.mark.as_ref().map(|mark| mark.claim.name.as_str()).unwrap_or_default();
-        let instance = names::machine(cluster, claim);
+        let instance = names::instance(cluster, claim);
         match self {
             Self::Template => format!(
                 "virtual machine {:?} was {instance:?}, the instance of NodeClaim {claim}, and is a \
                  template now: it is left alone. Clone it to use it. Turned back into a virtual \
-                 machine, it is the instance again and goes with its NodeClaim",
+                 instance, it is the instance again and goes with its NodeClaim",
                 vm.name
             ),
             Self::Copy => {
@@ -94,7 +94,7 @@ impl Stray {
     }
 }
 
-/// The properties that a machine is read from.
+/// The properties that an instance is read from.
 pub(crate) fn properties() -> Vec<String> {
     [
         "name",
@@ -191,7 +191,7 @@ impl Vm {
     }
 
     /// Whether it may be removed for a claim. What may be a copy may be removed for the claim alone
-    /// that it names: a machine that was adopted before marks said what vCenter knows it by.
+    /// that it names: an instance that was adopted before marks said what vCenter knows it by.
     pub(crate) fn may_go_for(&self, claim: &ClaimId) -> bool {
         let own = self.instance_uuid.as_deref().unwrap_or_default();
         let is_adopted = |mark: &Mark| !mark.made_here && mark.claim.uid == claim.uid;
@@ -199,9 +199,9 @@ impl Vm {
         !self.may_be_copy() || is_claims || self.mark.as_ref().is_some_and(is_adopted)
     }
 
-    /// The machine that it is to the operator; none while nobody knows what to call it. What its
+    /// The instance that it is to the operator; none while nobody knows what to call it. What its
     /// type has is said by the type, or by the hardware when nobody knows the type any more.
-    pub(crate) fn machine(&self, instance_type: Option<&InstanceType>) -> Option<Machine> {
+    pub(crate) fn instance(&self, instance_type: Option<&InstanceType>) -> Option<Instance> {
         let mark = self.mark.clone().unwrap_or_default();
         let offering = instance_type.and_then(|own| own.offerings.first());
         let (capacity, allocatable) = match (instance_type, offering) {
@@ -210,7 +210,7 @@ impl Vm {
             }
             _ => (self.hardware(), self.hardware()),
         };
-        Some(Machine {
+        Some(Instance {
             provider_id: names::provider_id(self.uuid.as_deref()?),
             // Whose a copy would be, nobody can say.
             claim: mark.claim().filter(|_| !self.may_be_copy()),
@@ -239,7 +239,7 @@ impl Vm {
     }
 }
 
-/// What the class was like when the machine was made.
+/// What the class was like when the instance was made.
 fn hash_annotations(mark: &Mark) -> Labels {
     if mark.class_hash.is_empty() {
         return Labels::new();
@@ -251,24 +251,24 @@ fn hash_annotations(mark: &Mark) -> Labels {
     .into()
 }
 
-/// What a list shows of a machine.
+/// What a list shows of an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Listed {
     /// It is one of ours.
-    Ours(Box<Machine>),
-    /// It belongs to others, or is not a machine yet.
+    Ours(Box<Instance>),
+    /// It belongs to others, or is not an instance yet.
     NotOurs,
     /// It may be ours, and nobody can say: its host is away. A list without it would be short.
     Unreadable,
 }
 
-/// Judges what a list found. `known` is what was last known of the machine.
+/// Judges what a list found. `known` is what was last known of the instance.
 pub(crate) fn listed(
     vm: &Vm,
     cluster: Cluster<'_>,
     is_legacy: bool,
     instance_type: Option<&InstanceType>,
-    known: Option<&Machine>,
+    known: Option<&Instance>,
 ) -> Listed {
     if vm.stray().is_some() {
         return Listed::NotOurs;
@@ -279,7 +279,7 @@ pub(crate) fn listed(
             return Listed::NotOurs;
         }
         if let Some(known) = known {
-            return Listed::Ours(Box::new(Machine { lost: vm.lost, ..known.clone() }));
+            return Listed::Ours(Box::new(Instance { lost: vm.lost, ..known.clone() }));
         }
         let may_be = names::is_of_predecessor(cluster.name, &vm.name);
         return if may_be { Listed::Unreadable } else { Listed::NotOurs };
@@ -289,7 +289,7 @@ pub(crate) fn listed(
     if !(vm.is_of(cluster) || of_predecessor) {
         return Listed::NotOurs;
     }
-    vm.machine(instance_type).map_or(Listed::NotOurs, |machine| Listed::Ours(Box::new(machine)))
+    vm.instance(instance_type).map_or(Listed::NotOurs, |instance| Listed::Ours(Box::new(instance)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long a guest may take to shut down where nobody says.
 const DEFAULT_PATIENCE: Duration = Duration::from_mins(5);
 
-/// How a machine's disks come from its template.
+/// How an instance's disks come from its template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum CloneMode {
     /// Linked where that is possible, in full otherwise.
@@ -29,7 +29,7 @@ impl CloneMode {
     }
 }
 
-/// The version of a machine's virtual hardware.
+/// The version of an instance's virtual hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HardwareVersion(u32);
 
@@ -55,7 +55,7 @@ impl std::fmt::Display for HardwareVersion {
     }
 }
 
-/// Whether machines are kept on different hosts.
+/// Whether instances are kept on different hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum AntiAffinity {
     /// Nobody cares.
@@ -76,7 +76,7 @@ impl AntiAffinity {
     }
 }
 
-/// How a running machine is switched off before it is removed.
+/// How a running instance is switched off before it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum PowerOff {
     /// At once.

@@ -1,7 +1,7 @@
 //! Which zone the cloud controller gives to nodes of a place, by the tags of the inventory.
 //!
-//! It looks from a machine's host outwards, then from its resource pool outwards, and takes the
-//! nearest zone and the nearest region where it finds both. What machines themselves carry counts
+//! It looks from an instance's host outwards, then from its resource pool outwards, and takes the
+//! nearest zone and the nearest region where it finds both. What instances themselves carry counts
 //! only where neither way leads to both, and is the class's own word.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ pub(crate) struct TopologyTags {
     pub(crate) regions: Carried,
 }
 
-/// Everything whose tags the cloud controller may look at for machines of these places.
+/// Everything whose tags the cloud controller may look at for instances of these places.
 pub(crate) fn looked_at(resolution: &Resolution) -> Vec<MoRef> {
     let computes = resolution.places.iter().map(|place| &place.compute);
     let all = computes.flat_map(|own| own.hosts.iter().flatten().chain(&own.pools));

@@ -20,20 +20,20 @@ use crate::{
     pools,
 };
 
-/// How many pairs of requirements and machines are looked at. Pods beyond that are taken to accept
-/// any machine, which is quick and never too high.
+/// How many pairs of requirements and instances are looked at. Pods beyond that are taken to accept
+/// any instance, which is quick and never too high.
 const WORK: usize = 20_000_000;
 
-/// What decides which machines a pod may go on, besides its size.
+/// What decides which instances a pod may go on, besides its size.
 type Taste<'a> = (&'a [Toleration], Vec<Requirements>);
 
 /// Pods by what they ask for.
 pub(super) struct Demands {
-    /// Of each taste, the machines that it accepts.
+    /// Of each taste, the instances that it accepts.
     choices: Vec<Vec<Choice>>,
     /// Each with the number of its taste.
     all: Vec<(usize, Demand)>,
-    /// How many pods of a group fit on one machine.
+    /// How many pods of a group fit on one instance.
     places: Vec<f64>,
 }
 
@@ -73,7 +73,7 @@ impl Demands {
         Self { choices: tastes.choices(supplies), all: demands, places: groups.places }
     }
 
-    /// Splits demands that cannot share a machine, for each part has a best mixture of its own.
+    /// Splits demands that cannot share an instance, for each part has a best mixture of its own.
     pub(super) fn components(self, supplies: usize) -> Vec<Component> {
         let mut sets = DisjointSets((0..supplies).collect());
         for choices in &self.choices {
@@ -84,7 +84,7 @@ impl Demands {
         let mut components: BTreeMap<usize, Component> = BTreeMap::new();
         let mut taste_in: HashMap<usize, usize> = HashMap::new();
         for (taste, demand) in self.all {
-            // Pods that no machine can take cost nothing; a clean plan has none.
+            // Pods that no instance can take cost nothing; a clean plan has none.
             let Some(first) = self.choices[taste].first() else { continue };
             let component = components
                 .entry(sets.root(first.supply))
@@ -141,7 +141,7 @@ impl<'a> Tastes<'a> {
     }
 }
 
-/// Why only so many pods fit on one machine, whatever its size.
+/// Why only so many pods fit on one instance, whatever its size.
 #[derive(PartialEq, Eq, Hash)]
 enum Scarce<'a> {
     /// They must be on different hosts. The namespace is their own where the term means that.
@@ -156,7 +156,7 @@ struct Groups<'a> {
     snapshot: &'a Snapshot,
     /// Where pods come to tolerate `PreferNoSchedule` half way, Karpenter forgets what it counted.
     counts_are_kept: bool,
-    /// Namespaces and labels of pods that are on machines.
+    /// Namespaces and labels of pods that are on instances.
     running: HashSet<(&'a str, &'a Labels)>,
     numbers: HashMap<Scarce<'a>, usize>,
     places: Vec<f64>,

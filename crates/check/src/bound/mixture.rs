@@ -1,7 +1,7 @@
 //! The best way found to share prices out.
 //!
 //! With weights that add up to one, one for each resource and each group of pods that need places
-//! of their own, a pod on a machine is charged the weighted part of the price. Every choice of
+//! of their own, a pod on an instance is charged the weighted part of the price. Every choice of
 //! weights gives a bound. The bound is a concave function of the weights, so climbing from any
 //! start leads upwards.
 
@@ -29,7 +29,7 @@ pub(super) struct Demand {
     pub(super) groups: Vec<usize>,
 }
 
-/// Pods and machines that have nothing to do with any others.
+/// Pods and instances that have nothing to do with any others.
 #[derive(Debug)]
 pub(super) struct Component {
     choices: Vec<Vec<Priced>>,
@@ -37,7 +37,7 @@ pub(super) struct Component {
     places: Vec<f64>,
 }
 
-/// A machine that pods may go on.
+/// An instance that pods may go on.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 struct Priced {
     price: f64,
@@ -63,7 +63,7 @@ impl Component {
         Self { choices: Vec::new(), demands: Vec::new(), places }
     }
 
-    /// Adds machines that some pods accept. Returns a number for them.
+    /// Adds instances that some pods accept. Returns a number for them.
     pub(super) fn add_choices(&mut self, choices: &[Choice]) -> usize {
         let mut priced: Vec<Priced> = choices
             .iter()
@@ -90,7 +90,7 @@ impl Component {
     /// The best bound found.
     pub(super) fn bound(&self) -> f64 {
         let cheapest: Vec<f64> = self.demands.iter().map(|(c, d)| self.cheapest(*c, d)).collect();
-        // There is at least the machine of the pod that needs the dearest.
+        // There is at least the instance of the pod that needs the dearest.
         let mut best = cheapest.iter().copied().fold(0.0, f64::max);
         let groups = self.best_groups(&cheapest);
         let columns = self.demands.first().map_or(0, |(_, demand)| demand.requests.len());
@@ -107,13 +107,13 @@ impl Component {
         self.climb(&pure, &groups, best)
     }
 
-    /// The price of the cheapest machine that holds one pod of a demand.
+    /// The price of the cheapest instance that holds one pod of a demand.
     fn cheapest(&self, choices: usize, demand: &Demand) -> f64 {
         let fitting = self.choices[choices].iter().filter(|each| each.holds(&demand.requests));
         fitting.map(|each| each.price).min_by(f64::total_cmp).unwrap_or(0.0)
     }
 
-    /// The groups whose pods need the most machines, with the price of these.
+    /// The groups whose pods need the most instances, with the price of these.
     fn best_groups(&self, cheapest: &[f64]) -> Vec<(usize, f64)> {
         let mut bounds: Vec<(usize, f64)> = self.places.iter().map(|_| 0.0).enumerate().collect();
         for ((_, demand), price) in self.demands.iter().zip(cheapest) {

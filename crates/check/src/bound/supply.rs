@@ -1,4 +1,4 @@
-//! What machines there could be: every type of every usable pool.
+//! What instances there could be: every type of every usable pool.
 
 use joiner_core::{
     instance_type::{InstanceType, Offering},
@@ -28,7 +28,7 @@ pub(super) struct Supply<'a> {
     room: Row,
 }
 
-/// All machines there could be.
+/// All instances there could be.
 pub(super) struct Supplies<'a> {
     pools: Vec<(&'a NodePool, Requirements)>,
     all: Vec<Supply<'a>>,

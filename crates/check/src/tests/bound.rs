@@ -44,13 +44,13 @@ fn the_scarcest_resource_decides() {
 }
 
 #[test]
-fn there_is_at_least_one_machine() {
+fn there_is_at_least_one_instance() {
     assert_about(bound_for(one_type(), pod("web").cpu("100m").replicas(1)), 1.0);
     assert_about(bound_for(one_type(), Vec::new()), 0.0);
 }
 
 #[test]
-fn pods_that_must_be_apart_need_a_machine_each() {
+fn pods_that_must_be_apart_need_an_instance_each() {
     let like_web = || selector([("app", "web")]);
     let web = || pod("web").cpu("100m").label("app", "web");
     let apart = web().anti_affinity(label::HOSTNAME, like_web());
@@ -65,14 +65,14 @@ fn pods_that_must_be_apart_need_a_machine_each() {
 }
 
 #[test]
-fn daemons_take_their_part_of_every_machine() {
+fn daemons_take_their_part_of_every_instance() {
     let all = snapshot().pool(pool("general"), one_type()).daemon(pod("logs").cpu("2"));
     let scene = Scene::new(all.pods(pod("web").cpu("1").replicas(8)));
     assert_about(lower_bound(&scene.snapshot, &one_claim_each(&scene.snapshot)), 4.0);
 }
 
 #[test]
-fn pods_that_cannot_share_machines_are_counted_apart() {
+fn pods_that_cannot_share_instances_are_counted_apart() {
     let types = [
         instance_type("amd").cpu("4").price(1.0),
         instance_type("arm").cpu("4").price(1.0).arch("arm64"),
@@ -100,11 +100,11 @@ fn only_offerings_that_a_pod_accepts_are_cheap() {
 
 #[test]
 fn a_mixture_of_resources_is_better_than_each_alone() {
-    // CPU-heavy and memory-heavy pods that fill machines together only by halves.
+    // CPU-heavy and memory-heavy pods that fill instances together only by halves.
     let heavy = pod("heavy").cpu("4").mem("1Gi").replicas(4);
     let fat = pod("fat").cpu("500m").mem("8Gi").replicas(4);
     let bound = bound_for(one_type(), [heavy, fat].concat());
-    // By CPU it is 4.5, by memory too; half of each charges every pod more than half a machine.
+    // By CPU it is 4.5, by memory too; half of each charges every pod more than half an instance.
     assert!(bound > 4.49 && bound <= 8.0, "{bound}");
 }
 

@@ -110,7 +110,7 @@ fn a_well_known_label_that_a_pod_excludes_must_be_excluded() {
     let mut scene = one_pod(web());
     scene.snapshot.pods = vec![web().require(label::ZONE, Operator::NotIn, ["a"]).build()];
     assert_breaks(Rule::Requirement, &scene);
-    // Nobody puts this label on the machine.
+    // Nobody puts this label on the instance.
     scene.snapshot.pods = vec![web().require("disk", Operator::NotIn, ["hdd"]).build()];
     scene.assert_clean();
 }
@@ -159,7 +159,7 @@ fn a_node_that_has_too_little_already_takes_nothing() {
 
 #[test]
 fn a_type_must_hold_the_pods_through_the_offering_it_is_to_be_had_by() {
-    // Zone b has smaller machines of this type.
+    // Zone b has smaller instances of this type.
     let smaller = joiner_core::instance_type::Offering {
         overhead: resources([("cpu", "4")]),
         ..offering("b", label::CAPACITY_TYPE_ON_DEMAND, 1.0)
@@ -195,7 +195,7 @@ fn min_values_may_not_be_dropped_or_lowered_without_leave() {
 }
 
 #[test]
-fn no_machine_is_made_when_no_node_is_left() {
+fn no_instance_is_made_when_no_node_is_left() {
     let of_pool = pool("general").limit("nodes", "1");
     let full = snapshot().pool(of_pool, sizes()).node(node("n1").pool("general"));
     let scene = Scene::new(full.pod(web())).claim("general", ["web"]);
@@ -248,7 +248,7 @@ fn a_pod_that_must_be_near_others_cannot_be_where_none_is_certain() {
         ["web"],
     );
     assert_breaks(Rule::Affinity, &open);
-    // On the same machine it is near whatever happens.
+    // On the same instance it is near whatever happens.
     Scene::new(cluster().pod(db()).pod(near())).claim("general", ["db", "web"]).assert_clean();
     // A node without the label is in no zone.
     let nowhere = node("n1").without_label(label::ZONE).pod(db());

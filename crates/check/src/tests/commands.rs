@@ -21,14 +21,14 @@ struct Decided {
     disruptions: Disruptions,
 }
 
-/// Three machines with a pod each. `n1` goes and sends its pod to `n2`.
+/// Three instances with a pod each. `n1` goes and sends its pod to `n2`.
 fn decided() -> Decided {
-    let machine = |name: &str| node(name).pool("p").of_type("four");
+    let instance = |name: &str| node(name).pool("p").of_type("four");
     let snapshot = snapshot()
         .pool(pool("p"), [instance_type("four").price(2.0)])
-        .node(machine("n1").pod(pod("a").cpu("1")))
-        .node(machine("n2").pod(pod("b").cpu("1")))
-        .node(machine("n3").pod(pod("c").cpu("1")))
+        .node(instance("n1").pod(pod("a").cpu("1")))
+        .node(instance("n2").pod(pod("b").cpu("1")))
+        .node(instance("n3").pod(pod("c").cpu("1")))
         .build();
     let fleet = fleet(&snapshot).build();
     let disruptions =
@@ -102,7 +102,7 @@ fn breaking(rule: Rule, decided: &mut Decided) {
             };
             commands.push(again);
         }
-        Rule::CommandKept => decided.fleet.machines[0].do_not_disrupt = true,
+        Rule::CommandKept => decided.fleet.instances[0].do_not_disrupt = true,
         Rule::CommandPods => {
             commands[0].candidates[0].pods.clear();
         }
@@ -120,18 +120,18 @@ fn breaking(rule: Rule, decided: &mut Decided) {
 fn a_protected_pod_is_moved_only_where_it_goes_by_force_in_the_end() {
     let protected = || {
         decided().but(|decided| {
-            decided.fleet.machines[0].pods[0].kept_by = Some(KeptBy::DoNotDisrupt(None));
+            decided.fleet.instances[0].pods[0].kept_by = Some(KeptBy::DoNotDisrupt(None));
         })
     };
     assert_eq!(protected().broken(), BTreeSet::from([Rule::CommandKept]));
     let drifted = protected().but(|decided| {
         decided.disruptions.commands[0].method = Method::Drift;
-        decided.fleet.machines[0].claim.as_mut().unwrap().drifted =
+        decided.fleet.instances[0].claim.as_mut().unwrap().drifted =
             Some(joiner_core::disruption::Drifted { reason: "Old".to_owned(), since: now() });
     });
     assert_eq!(drifted.broken(), BTreeSet::from([Rule::CommandKept]));
     let by_force = drifted
-        .but(|decided| decided.fleet.machines[0].claim.as_mut().unwrap().has_grace_period = true);
+        .but(|decided| decided.fleet.instances[0].claim.as_mut().unwrap().has_grace_period = true);
     assert_eq!(by_force.broken(), BTreeSet::new());
 }
 
@@ -174,7 +174,7 @@ fn replacements_that_are_too_many_or_not_cheaper_are_found() {
 }
 
 #[test]
-fn a_machine_that_stays_has_a_reason() {
+fn an_instance_that_stays_has_a_reason() {
     let silent = decided().but(|decided| {
         let staying =
             Staying { node: "n2".to_owned(), claim: "n2".to_owned(), reasons: Vec::new() };

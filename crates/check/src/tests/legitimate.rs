@@ -256,9 +256,9 @@ fn a_node_with_too_many_volumes_takes_pods_without() {
 }
 
 #[test]
-fn a_machine_on_its_way_is_known_by_its_claim() {
-    let machine = node("c1").pool("general").in_flight();
-    let mut scene = Scene::new(cluster().node(machine).pod(web())).node("", ["web"]);
+fn an_instance_on_its_way_is_known_by_its_claim() {
+    let instance = node("c1").pool("general").in_flight();
+    let mut scene = Scene::new(cluster().node(instance).pod(web())).node("", ["web"]);
     scene.plan.existing[0].node_claim = "c1".to_owned();
     scene.assert_clean();
 }

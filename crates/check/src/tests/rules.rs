@@ -348,9 +348,9 @@ fn suitability(rule: Rule) -> Example {
 
 fn limits(rule: Rule) -> Example {
     // One node with 4 CPUs, and a claim that may become one with 8.
-    let limited = |resource: &str, limit: &str, machine: NodeBuilder| {
+    let limited = |resource: &str, limit: &str, instance: NodeBuilder| {
         let of_pool = pool("general").limit(resource, limit);
-        let all = snapshot().pool(of_pool, sizes()).node(machine.pool("general")).pod(web());
+        let all = snapshot().pool(of_pool, sizes()).node(instance.pool("general")).pod(web());
         Scene::new(all).claim("general", ["web"])
     };
     match rule {
@@ -365,11 +365,11 @@ fn limits(rule: Rule) -> Example {
             two("2").not(two("1"))
         }
         Rule::LimitInFlight => {
-            let machine = || node("n1").pool("general").in_flight();
-            limited("cpu", "12", machine()).not(limited("cpu", "11", machine()))
+            let instance = || node("n1").pool("general").in_flight();
+            limited("cpu", "12", instance()).not(limited("cpu", "11", instance()))
         }
         _ => {
-            // Two claims for a reservation of one machine.
+            // Two claims for a reservation of one instance.
             let reserved = |capacity: u32| {
                 let only = instance_type("small").reserved("a", "r1", capacity, 0.0);
                 let pin = || {

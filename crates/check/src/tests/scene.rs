@@ -78,7 +78,7 @@ impl Scene {
 
     pub(super) fn unschedulable(mut self, pod: &str) -> Self {
         let pod = format!("default/{pod}");
-        let message = "no machine is large enough".to_owned();
+        let message = "no instance is large enough".to_owned();
         self.plan.unschedulable.push(Unplaced { pod, message, reasons: Vec::new() });
         self
     }

@@ -38,7 +38,7 @@ fn two_hosts() -> SnapshotBuilder {
     cluster().node(host("n1", 1)).node(host("n2", 1))
 }
 
-/// Two more pods, both on one machine.
+/// Two more pods, both on one instance.
 fn two_more(snapshot: SnapshotBuilder, constraint: SpreadConstraint) -> Scene {
     let scene = webs(snapshot, web().spread_constraint(constraint), 2);
     scene.claim("general", ["web-0", "web-1"])
@@ -89,7 +89,7 @@ fn a_host_that_the_pods_do_not_accept_is_no_measure_unless_they_say_so() {
 }
 
 #[test]
-fn a_machine_for_others_is_the_measure_too() {
+fn an_instance_for_others_is_the_measure_too() {
     let scene = two_more(two_hosts().pod(pod("other").cpu("100m")), over_hosts());
     assert_uneven(&scene.claim("general", ["other"]));
 }

@@ -40,8 +40,8 @@ struct Group<'g, 'c, 'a> {
     selected: &'g [usize],
     /// How many selected pods are certainly in a domain.
     certain: BTreeMap<usize, u32>,
-    /// How many selected pods are on a machine.
-    on_machine: BTreeMap<usize, u32>,
+    /// How many selected pods are on an instance.
+    on_instance: BTreeMap<usize, u32>,
     /// Domains that had a selected pod before.
     bound: BTreeSet<usize>,
     /// Domains with a selected pod that is not itself bound by the term.
@@ -64,7 +64,7 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
             owners,
             selected,
             certain: BTreeMap::new(),
-            on_machine: BTreeMap::new(),
+            on_instance: BTreeMap::new(),
             bound: BTreeSet::new(),
             independent: BTreeSet::new(),
         };
@@ -89,9 +89,9 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
 
     fn count(&mut self, here: &Here<'_>, placed: u32, independent: bool) {
         let count = here.bound + placed;
-        *self.on_machine.entry(here.machine).or_default() += count;
+        *self.on_instance.entry(here.instance).or_default() += count;
         if let (Domains::Certain(domain), true) =
-            (&self.domains.of_machine[here.machine], count > 0)
+            (&self.domains.of_instance[here.instance], count > 0)
         {
             *self.certain.entry(*domain).or_default() += count;
             if here.bound > 0 {
@@ -110,7 +110,7 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
             let is_selected = self.selected.binary_search(&kind).is_ok();
             let may_be_first = is_selected && !self.had_to_join(kind);
             for here in self.topology.kinds[kind].here.iter().filter(|here| here.placed > 0) {
-                let at = &self.domains.of_machine[here.machine];
+                let at = &self.domains.of_instance[here.instance];
                 if let (Domains::Certain(domain), true) = (at, is_selected)
                     && !self.independent.contains(domain)
                 {
@@ -122,7 +122,7 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
                     }
                 } else if !self.has_company(here, at, is_selected) {
                     let rule = match at {
-                        Domains::Nowhere if self.topology.node(here.machine).is_some() => {
+                        Domains::Nowhere if self.topology.node(here.instance).is_some() => {
                             Rule::TopologyNowhere
                         }
                         Domains::OneOf(_) if may_be_first => Rule::AffinityBootstrap,
@@ -135,10 +135,10 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         islands
     }
 
-    /// Whether another selected pod is certainly in every domain that the machine may be in.
+    /// Whether another selected pod is certainly in every domain that the instance may be in.
     fn has_company(&self, here: &Here<'_>, at: &Domains, is_selected: bool) -> bool {
         let itself = u32::from(is_selected);
-        if self.on_machine.get(&here.machine).is_some_and(|&all| all > itself) {
+        if self.on_instance.get(&here.instance).is_some_and(|&all| all > itself) {
             return !matches!(at, Domains::Nowhere);
         }
         let certain = |domain| self.certain.get(domain).copied().unwrap_or_default();
@@ -202,7 +202,7 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         let message = format!(
             "no pod with {} is certainly in the {key} of {}",
             self.term.selector.as_ref().map_or_else(|| "any label".to_owned(), ToString::to_string),
-            self.topology.machine_name(here.machine),
+            self.topology.instance_name(here.instance),
         );
         findings.add(rule, here.example.key(), message);
     }

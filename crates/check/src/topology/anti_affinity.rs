@@ -60,9 +60,9 @@ pub(super) fn check<'a>(topology: &mut Topology<'_, 'a>, findings: &mut Findings
         for &kind in &owners {
             let is_both = selected.binary_search(&kind).is_ok();
             for here in &topology.kinds[kind].here {
-                for &domain in domains.of_machine[here.machine].as_slice() {
+                for &domain in domains.of_instance[here.instance].as_slice() {
                     let tally = tallies.entry(domain).or_default();
-                    let bound = if is_unnamed(topology, here.machine, &term.topology_key) {
+                    let bound = if is_unnamed(topology, here.instance, &term.topology_key) {
                         0
                     } else {
                         here.bound
@@ -75,7 +75,7 @@ pub(super) fn check<'a>(topology: &mut Topology<'_, 'a>, findings: &mut Findings
         }
         for &kind in &selected {
             for here in &topology.kinds[kind].here {
-                for &domain in domains.of_machine[here.machine].as_slice() {
+                for &domain in domains.of_instance[here.instance].as_slice() {
                     // Without an owner there is nobody to be away from.
                     if let Some(tally) = tallies.get_mut(&domain) {
                         tally.selected.add(here, here.bound);
@@ -109,7 +109,7 @@ fn remember<'a>(tally: &mut Tally<'a>, here: &Here<'a>) {
 }
 
 /// Karpenter does not know where the owner of a term is while its node has no hostname label.
-fn is_unnamed(topology: &Topology<'_, '_>, machine: usize, key: &str) -> bool {
-    let node = topology.node(machine).map(|node| &topology.facts.snapshot.nodes[node]);
+fn is_unnamed(topology: &Topology<'_, '_>, instance: usize, key: &str) -> bool {
+    let node = topology.node(instance).map(|node| &topology.facts.snapshot.nodes[node]);
     key == label::HOSTNAME && node.is_some_and(|node| !node.labels.contains_key(key))
 }

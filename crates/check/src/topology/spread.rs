@@ -252,11 +252,11 @@ impl<'g, 'a> Group<'g, '_, 'a> {
             // other such pods may not have counted for it.
             let alone = self.identity.affinity.is_some_and(|(_, terms)| terms.len() > 1);
             for here in kind.here.iter().filter(|here| here.placed > 0) {
-                let Domains::Certain(domain) = self.domains.of_machine[here.machine] else {
+                let Domains::Certain(domain) = self.domains.of_instance[here.instance] else {
                     self.report_unpinned(here, findings);
                     continue;
                 };
-                if !self.counts_on(here.machine) {
+                if !self.counts_on(here.instance) {
                     continue;
                 }
                 let entry = members.entry(domain).or_default();
@@ -275,18 +275,18 @@ impl<'g, 'a> Group<'g, '_, 'a> {
 
     fn report_unpinned(&self, here: &Here<'_>, findings: &mut Findings) {
         let key = self.identity.look.topology_key;
-        let on_node = self.topology.node(here.machine).is_some();
+        let on_node = self.topology.node(here.instance).is_some();
         let rule = if on_node { Rule::TopologyNowhere } else { Rule::SpreadUnpinned };
-        let machine = self.topology.machine_name(here.machine);
-        let message = format!("it must be spread over {key}, and {machine} has no certain one");
+        let instance = self.topology.instance_name(here.instance);
+        let message = format!("it must be spread over {key}, and {instance} has no certain one");
         findings.add(rule, here.example.key(), message);
     }
 
-    /// Whether an owner on this machine counts even before it came to tolerate `PreferNoSchedule`.
-    fn counts_on(&self, machine: usize) -> bool {
-        let taints: &[Taint] = match self.topology.node(machine) {
+    /// Whether an owner on this instance counts even before it came to tolerate `PreferNoSchedule`.
+    fn counts_on(&self, instance: usize) -> bool {
+        let taints: &[Taint] = match self.topology.node(instance) {
             Some(node) => &self.topology.facts.snapshot.nodes[node].taints,
-            None => match &self.topology.shapes[machine] {
+            None => match &self.topology.shapes[instance] {
                 Some(shape) => &shape.pool.pool.taints,
                 None => return false,
             },
@@ -300,11 +300,11 @@ impl<'g, 'a> Group<'g, '_, 'a> {
         let filter = NodeFilter::new(self);
         for &kind in self.selected {
             for here in &self.topology.kinds[kind].here {
-                let Domains::Certain(domain) = self.domains.of_machine[here.machine] else {
+                let Domains::Certain(domain) = self.domains.of_instance[here.instance] else {
                     continue;
                 };
                 let mut after = i64::from(here.placed);
-                if let (Some(node), true) = (self.topology.node(here.machine), here.bound > 0) {
+                if let (Some(node), true) = (self.topology.node(here.instance), here.bound > 0) {
                     let bound = i64::from(here.bound);
                     let node = &self.topology.facts.snapshot.nodes[node];
                     if filter.surely_counts(node) {

@@ -14,7 +14,7 @@ use joiner_core::{
 
 use crate::pools;
 
-/// The domains that new machines of a pool can be in.
+/// The domains that new instances of a pool can be in.
 pub(super) struct PoolDomains<'a> {
     pub(super) pool: &'a NodePool,
     /// Domains that one of the pool's types allows and offers, available at the moment or not.

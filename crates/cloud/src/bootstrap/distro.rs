@@ -58,7 +58,7 @@ fn pre_join(
         values.push(("provider_id", &program));
         files.push(File::program(program.clone(), script::provider_id(lookup)));
     }
-    let purpose = "Prepares this machine for joining its cluster. Can be run again.";
+    let purpose = "Prepares this instance for joining its cluster. Can be run again.";
     let parts: Vec<_> = [script::COMMON].into_iter().chain(parts.iter().copied()).collect();
     files.push(File::script(path.clone(), script::script(purpose, &values, &parts)));
     (Some(path), files)

@@ -117,7 +117,7 @@ pub fn encode(rendered: Rendered, carrier: Carrier) -> Result<Encoded, Error> {
         let problem = format!("the text has {len} {unit}, and {who} takes {max}");
         Error::new(ErrorKind::UserDataTooLarge, &field, problem, remedy).of(&object)
     };
-    let shorter = "shorten the user's text, or fetch the long parts from the machine";
+    let shorter = "shorten the user's text, or fetch the long parts from the instance";
     let (encoding, bytes) = match carrier {
         Carrier::VsphereGuestinfo => {
             if raw.len() > VSPHERE_RAW_MAX {

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 /// something, so callers try again when an input changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The user's text cannot be read, or does not go together with the machine's format.
+    /// The user's text cannot be read, or does not go together with the instance's format.
     InvalidUserData,
     /// What was rendered is larger than the cloud takes.
     UserDataTooLarge,

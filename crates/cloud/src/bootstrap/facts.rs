@@ -1,4 +1,4 @@
-//! What all machines of a class join with.
+//! What all instances of a class join with.
 
 use super::{
     endpoint::Endpoint,
@@ -10,11 +10,11 @@ use super::{
     version::KubeVersion,
 };
 
-/// What all machines of a class join with: everything of [`Inputs`](super::Inputs) that is the
-/// cluster's and not the machine's.
+/// What all instances of a class join with: everything of [`Inputs`](super::Inputs) that is the
+/// cluster's and not the instance's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// How machines join.
+    /// How instances join.
     pub distro: Distro,
     /// Where the cluster is reached.
     pub endpoint: Option<String>,
@@ -24,14 +24,14 @@ pub struct Facts {
     pub ca: Option<CaBundle>,
     /// Whether a short RKE2 or k3s token gets the certificate authority's hash.
     pub pin_ca: bool,
-    /// Where tokens come from; none where machines need none.
+    /// Where tokens come from; none where instances need none.
     pub token: Option<TokenSource>,
-    /// Who gives nodes their provider id; none where it is known before the machine is.
+    /// Who gives nodes their provider id; none where it is known before the instance is.
     pub provider_id: Option<ProviderId>,
 }
 
 impl Facts {
-    /// Machines that all join with one token, where nobody knows the certificate authority.
+    /// Instances that all join with one token, where nobody knows the certificate authority.
     pub fn given(distro: Distro, endpoint: &str, version: &str, token: &str) -> Self {
         Self {
             distro,
@@ -44,7 +44,7 @@ impl Facts {
         }
     }
 
-    /// Whether machines could join with these. Answers what there is to say about them although
+    /// Whether instances could join with these. Answers what there is to say about them although
     /// they could.
     pub fn check(&self) -> Result<Vec<String>, Error> {
         if self.distro == Distro::None {
@@ -60,7 +60,7 @@ impl Facts {
         Ok(ready.warnings)
     }
 
-    /// What machines of RKE2 and k3s know their cluster by; none where they trust whom they meet
+    /// What instances of RKE2 and k3s know their cluster by; none where they trust whom they meet
     /// first, and for the other distributions, which show nobody what they are known by.
     pub fn pin(&self) -> Option<Pin> {
         if !self.distro.is_supervised() {
@@ -73,7 +73,7 @@ impl Facts {
         Some(Pin { shown_at: format!("{}/cacerts", endpoint.url()), hash })
     }
 
-    /// A token like those of machines.
+    /// A token like those of instances.
     fn example_token(&self) -> Option<Token> {
         self.token.as_ref().map(|source| match source {
             TokenSource::Given(text) => Token::Given(text.clone()),

@@ -1,4 +1,4 @@
-//! Everything that a machine's text may depend on.
+//! Everything that an instance's text may depend on.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use super::{
     trust::CaBundle,
 };
 
-/// Which Kubernetes the machine joins, and so how.
+/// Which Kubernetes the instance joins, and so how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distro {
     /// `kubeadm join`, with kubelet and kubeadm in the image.
@@ -28,7 +28,7 @@ pub enum Distro {
     K3s,
     /// Talos Linux, whose configuration is the whole user data.
     Talos,
-    /// The user's text joins the machine itself.
+    /// The user's text joins the instance itself.
     None,
 }
 
@@ -37,7 +37,7 @@ impl Distro {
     pub const ALL: [Self; 6] =
         [Self::Kubeadm, Self::Rke2, Self::Rke2Airgapped, Self::K3s, Self::Talos, Self::None];
 
-    /// Whether machines join by a supervisor of the distribution's own.
+    /// Whether instances join by a supervisor of the distribution's own.
     pub(super) fn is_supervised(self) -> bool {
         matches!(self, Self::Rke2 | Self::Rke2Airgapped | Self::K3s)
     }
@@ -103,7 +103,7 @@ impl FromStr for Distro {
     }
 }
 
-/// What the machine's first-boot program understands.
+/// What the instance's first-boot program understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// cloud-init, in any of its forms.
@@ -130,15 +130,15 @@ impl Display for Format {
 /// Who gives the Node its `spec.providerID`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderId {
-    /// It is known before the machine is.
+    /// It is known before the instance is.
     Known(String),
-    /// The machine finds it out when it boots.
+    /// The instance finds it out when it boots.
     Guest(GuestLookup),
     /// A cloud controller in the cluster writes it.
     Cloud,
 }
 
-/// How a machine finds out its provider id.
+/// How an instance finds out its provider id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestLookup {
     /// vSphere: the serial number that the firmware shows.
@@ -153,7 +153,7 @@ pub enum Mode {
     /// It is added to what is generated.
     #[default]
     Merge,
-    /// It is all there is, with the machine's values put in.
+    /// It is all there is, with the instance's values put in.
     Replace,
 }
 
@@ -183,7 +183,7 @@ impl UserText {
     }
 }
 
-/// How the kubelet divides its machine. The numbers are those that the planner counted with.
+/// How the kubelet divides its instance. The numbers are those that the planner counted with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kubelet {
     /// Pods at most; zero is the same as nothing.
@@ -222,7 +222,7 @@ pub struct Login {
     pub password: Secret<String>,
 }
 
-/// How the machine reaches the outside.
+/// How the instance reaches the outside.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Proxy {
     /// For `http:` addresses; it may contain a password.
@@ -237,7 +237,7 @@ pub struct Proxy {
     pub cluster_cidrs: Vec<String>,
 }
 
-/// How RKE2 and k3s get onto a machine.
+/// How RKE2 and k3s get onto an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Install {
     /// Where the install script is fetched from; the distribution's public address otherwise.
@@ -248,20 +248,20 @@ pub struct Install {
     pub artifacts: Option<String>,
 }
 
-/// Everything that a machine's text may depend on.
+/// Everything that an instance's text may depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inputs {
     /// Kind and name of the `NodeClass`, for messages.
     pub object: String,
-    /// How the machine joins.
+    /// How the instance joins.
     pub distro: Distro,
     /// What the image understands. `None` follows from the distribution and the user's text.
     pub format: Option<Format>,
-    /// Name of machine, guest and Node.
+    /// Name of instance, guest and Node.
     pub node_name: String,
     /// Where the cluster is reached: a host, with port and scheme or without.
     pub endpoint: Option<String>,
-    /// What the machine proves itself with.
+    /// What the instance proves itself with.
     pub token: Option<Token>,
     /// What the cluster proves itself with.
     pub ca: Option<CaBundle>,
@@ -275,7 +275,7 @@ pub struct Inputs {
     pub taints: Vec<Taint>,
     /// The claim's startup taints.
     pub startup_taints: Vec<Taint>,
-    /// How the kubelet divides the machine.
+    /// How the kubelet divides the instance.
     pub kubelet: Kubelet,
     /// Who gives the Node its provider id.
     pub provider_id: ProviderId,

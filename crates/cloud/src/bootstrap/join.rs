@@ -1,4 +1,4 @@
-//! What is to be put on a machine, and run there, before anyone asks in which format.
+//! What is to be put on an instance, and run there, before anyone asks in which format.
 
 use super::{inputs::Format, secret::Secret};
 
@@ -37,7 +37,7 @@ impl File {
     }
 }
 
-/// Everything that makes a machine join. The scripts can be run again at any time: once a machine
+/// Everything that makes an instance join. The scripts can be run again at any time: once an instance
 /// has joined, they do nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Join {
@@ -69,7 +69,7 @@ impl Layout {
         format!("{}/{name}", self.scripts)
     }
 
-    /// Where a file is that is gone once the machine has joined.
+    /// Where a file is that is gone once the instance has joined.
     pub(crate) fn secret(self, name: &str) -> String {
         format!("{}/{name}", self.secrets)
     }

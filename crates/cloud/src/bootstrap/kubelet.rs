@@ -117,7 +117,7 @@ impl Argument {
     }
 }
 
-/// The machine's share of the arguments, in the order in which they are written. `provider_id`
+/// The instance's share of the arguments, in the order in which they are written. `provider_id`
 /// and `labels` are for those who have no other place for them.
 pub(crate) fn arguments(
     inputs: &Inputs,

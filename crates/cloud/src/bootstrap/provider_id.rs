@@ -5,7 +5,7 @@ use super::{
     inputs::{GuestLookup, ProviderId},
 };
 
-/// Clouds whose machines do not know their id before they are there.
+/// Clouds whose instances do not know their id before they are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdCloud {
     /// `vsphere://<uuid>`, whoever writes it.

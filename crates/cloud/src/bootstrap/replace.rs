@@ -1,4 +1,4 @@
-//! The user's text alone, with the machine's values put in.
+//! The user's text alone, with the instance's values put in.
 
 use super::{
     distro::known_id,

@@ -46,7 +46,7 @@ impl Warning {
 /// What was made of the inputs. For conditions and `joiner explain`; it never has a secret in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// How the machine joins.
+    /// How the instance joins.
     pub distro: Distro,
     /// What its first-boot program gets.
     pub format: Format,

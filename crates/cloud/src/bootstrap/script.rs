@@ -22,7 +22,7 @@ pub(crate) fn script(purpose: &str, values: &[(&str, &str)], parts: &[&str]) -> 
     format!("#!/bin/sh\n# {purpose}\nset -eu\n{values}{}", parts.concat())
 }
 
-/// The script that prints the machine's provider id.
+/// The script that prints the instance's provider id.
 pub(crate) fn provider_id(lookup: GuestLookup) -> String {
     match lookup {
         GuestLookup::Dmi => provider_id_by_dmi("/sys/class/dmi/id/product_serial"),
@@ -32,12 +32,13 @@ pub(crate) fn provider_id(lookup: GuestLookup) -> String {
 
 /// Not by `product_uuid`: newer virtual hardware swaps the bytes of its first three groups.
 fn provider_id_by_dmi(file: &str) -> String {
-    let purpose = "Prints the provider id of this machine, from the serial number of its firmware.";
+    let purpose =
+        "Prints the provider id of this instance, from the serial number of its firmware.";
     script(purpose, &[("file", file)], &[include_str!("scripts/provider-id-dmi.sh")])
 }
 
 fn provider_id_by_metadata(cloud_data: &str, metadata: &str) -> String {
-    let purpose = "Prints the provider id of this machine, from what its cloud tells it.";
+    let purpose = "Prints the provider id of this instance, from what its cloud tells it.";
     let values = [("cloud_data", cloud_data), ("metadata", metadata)];
     script(purpose, &values, &[include_str!("scripts/provider-id-metadata.sh")])
 }

@@ -1,4 +1,4 @@
-//! What a machine proves itself with.
+//! What an instance proves itself with.
 //!
 //! One bootstrap token per claim, kept in a Secret whose name follows from the claim: whoever was
 //! interrupted finds the Secret again and makes no second one. This module says what to write;
@@ -26,7 +26,7 @@ pub use self::{
     source::{MintTokens, TokenSource, choose_source},
 };
 
-/// What a machine proves itself with.
+/// What an instance proves itself with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
     /// Made for one claim; it expires.
@@ -129,13 +129,13 @@ impl SupervisorToken {
     }
 }
 
-/// A token as a machine is given it, and what there is to say about it.
+/// A token as an instance is given it, and what there is to say about it.
 pub(crate) struct ReadyToken {
     pub(crate) text: Secret<String>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// The token in the form that the distribution's machines take.
+/// The token in the form that the distribution's instances take.
 pub(crate) fn ready(
     token: Option<&Token>,
     distro: Distro,
@@ -146,7 +146,7 @@ pub(crate) fn ready(
         Error::new(
             ErrorKind::JoinTokenMissing,
             "token",
-            "there is no join token for this machine",
+            "there is no join token for this instance",
             source::REMEDY,
         )
     })?;

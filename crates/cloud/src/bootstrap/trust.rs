@@ -1,4 +1,4 @@
-//! How a machine knows that it joins the right cluster.
+//! How an instance knows that it joins the right cluster.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use x509_parser::{
@@ -123,7 +123,7 @@ impl Certificate {
     }
 }
 
-/// What machines of RKE2 or k3s hold against the certificates that they are shown where they join.
+/// What instances of RKE2 or k3s hold against the certificates that they are shown where they join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// Where the supervisor shows its certificates to everybody.
@@ -133,7 +133,7 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Whether machines would take these certificates for their cluster's.
+    /// Whether instances would take these certificates for their cluster's.
     pub fn check(&self, shown: &CaBundle) -> Result<(), Error> {
         let shown = shown.supervisor_hash();
         if self.hash == shown {
@@ -143,7 +143,7 @@ impl Pin {
             ErrorKind::CaMismatch,
             "token",
             format!(
-                "it pins the certificate authority {}, but {} shows {shown}: machines would not \
+                "it pins the certificate authority {}, but {} shows {shown}: instances would not \
                  join",
                 self.hash, self.shown_at
             ),

@@ -40,7 +40,7 @@ impl KubeVersion {
         Ok(Self { text: text.to_owned(), parsed })
     }
 
-    /// The version that machines join with; none where the image decides.
+    /// The version that instances join with; none where the image decides.
     pub(crate) fn of_cluster(text: Option<&str>, distro: Distro) -> Result<Option<Self>, Error> {
         // What is said must make sense all the same.
         let may_be_silent = matches!(distro, Distro::Rke2Airgapped | Distro::Talos);

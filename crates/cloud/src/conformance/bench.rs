@@ -50,21 +50,21 @@ pub trait Bench {
     /// Everything in the cloud, whoever's it is, by the provider's name, each with everything about
     /// it that somebody could have changed. Nothing that goes wrong with a provider's calls goes
     /// wrong here.
-    async fn machines(&self) -> BTreeMap<String, String>;
+    async fn instances(&self) -> BTreeMap<String, String>;
 
-    /// Adds machines of others and answers the provider's names of them: one that nobody marked,
-    /// one with another cluster's mark, one that has the name which this order's machine would get,
+    /// Adds instances of others and answers the provider's names of them: one that nobody marked,
+    /// one with another cluster's mark, one that has the name which this order's instance would get,
     /// as far as the cloud has such things.
     async fn add_foreign(&self, order: &Order) -> Vec<String>;
 
-    /// Copies a machine as people do past the provider, with everything that the cloud lets a copy
-    /// keep: its mark at least. Answers the provider's name of the copy, which is not the machine's.
+    /// Copies an instance as people do past the provider, with everything that the cloud lets a copy
+    /// keep: its mark at least. Answers the provider's name of the copy, which is not the instance's.
     async fn add_copy(&self, provider_id: &str) -> String;
 
     /// The order changed, or the cloud filled, so that there is no room for it.
     async fn without_room(&self, order: Order) -> Order;
 
-    /// How many machines are more than a list answers at once.
+    /// How many instances are more than a list answers at once.
     fn more_than_a_page(&self) -> u32;
 }
 

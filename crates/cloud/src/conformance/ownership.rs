@@ -6,17 +6,17 @@ use super::{
     Bench,
     work::{Verdict, ensure, namesake, order, remove},
 };
-use crate::{adoption::Adoption, machine::Machine, order::ClaimId};
+use crate::{adoption::Adoption, instance::Instance, order::ClaimId};
 
 pub(super) async fn not_seen<B: Bench>(bench: &B) -> Verdict {
     let foreign = bench.add_foreign(&order(bench, 1)).await;
-    ensure(!foreign.is_empty(), || "the bench has no machines of others".to_owned())?;
+    ensure(!foreign.is_empty(), || "the bench has no instances of others".to_owned())?;
     let provider = bench.start().provider;
     let listed = provider.list().await?;
-    ensure(listed.is_empty(), || format!("machines of others are listed: {listed:?}"))?;
+    ensure(listed.is_empty(), || format!("instances of others are listed: {listed:?}"))?;
     for id in &foreign {
         let found = provider.get(id).await?;
-        ensure(found.is_none(), || format!("a machine of others is found: {found:?}"))?;
+        ensure(found.is_none(), || format!("an instance of others is found: {found:?}"))?;
     }
     Ok(())
 }
@@ -24,15 +24,15 @@ pub(super) async fn not_seen<B: Bench>(bench: &B) -> Verdict {
 pub(super) async fn not_touched<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let foreign = bench.add_foreign(&order).await;
-    let before = bench.machines().await;
+    let before = bench.instances().await;
     ensure(foreign.iter().all(|id| before.contains_key(id)), || {
         format!("the bench says that {foreign:?} are there and has {before:?}")
     })?;
     let provider = bench.start().provider;
-    // That a name is taken may be told; that a machine of others is taken over may not be.
-    if let Ok(machine) = provider.create(&order).await {
-        ensure(!before.contains_key(&machine.provider_id), || {
-            format!("{:?} was taken over from others", machine.provider_id)
+    // That a name is taken may be told; that an instance of others is taken over may not be.
+    if let Ok(instance) = provider.create(&order).await {
+        ensure(!before.contains_key(&instance.provider_id), || {
+            format!("{:?} was taken over from others", instance.provider_id)
         })?;
     }
     for id in &foreign {
@@ -40,65 +40,67 @@ pub(super) async fn not_touched<B: Bench>(bench: &B) -> Verdict {
         let _ = provider.delete(&order.claim, Some(id)).await;
     }
     remove(&*provider, &order.claim, None).await?;
-    let after = bench.machines().await;
+    let after = bench.instances().await;
     ensure(after == before, || format!("{before:?} became {after:?}"))
 }
 
-/// People clone machines, restore backups and register what is there twice. Whatever marks a machine
-/// is copied with it, so the mark alone does not tell a machine from its copy.
+/// People clone instances, restore backups and register what is there twice. Whatever marks an instance
+/// is copied with it, so the mark alone does not tell an instance from its copy.
 pub(super) async fn copies<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let provider = bench.start().provider;
-    let machine = provider.create(&order).await?;
-    let copy = bench.add_copy(&machine.provider_id).await;
-    let before = bench.machines().await;
-    ensure(before.contains_key(&copy) && copy != machine.provider_id, || {
-        format!("the bench says that {copy:?} is a copy of {:?}", machine.provider_id)
+    let instance = provider.create(&order).await?;
+    let copy = bench.add_copy(&instance.provider_id).await;
+    let before = bench.instances().await;
+    ensure(before.contains_key(&copy) && copy != instance.provider_id, || {
+        format!("the bench says that {copy:?} is a copy of {:?}", instance.provider_id)
     })?;
     for provider in [&provider, &bench.start().provider] {
         let listed = provider.list().await?;
-        ensure(listed.iter().all(|own| own.provider_id == machine.provider_id), || {
+        ensure(listed.iter().all(|own| own.provider_id == instance.provider_id), || {
             format!("a copy is listed: {listed:?}")
         })?;
-        ensure(listed.len() == 1, || format!("the machine is listed {} times", listed.len()))?;
+        ensure(listed.len() == 1, || format!("the instance is listed {} times", listed.len()))?;
         let found = provider.get(&copy).await?;
         ensure(found.is_none(), || format!("a copy is found: {found:?}"))?;
         let again = provider.create(&order).await?;
-        ensure(again.provider_id == machine.provider_id, || {
-            format!("{:?} is the claim's instead of its machine", again.provider_id)
+        ensure(again.provider_id == instance.provider_id, || {
+            format!("{:?} is the claim's instead of its instance", again.provider_id)
         })?;
     }
-    let as_machine = Machine { provider_id: copy.clone(), ..Machine::default() };
+    let as_instance = Instance { provider_id: copy.clone(), ..Instance::default() };
     let by = Adoption { claim: order.claim.clone(), ..Adoption::default() };
     // Whatever these answer.
-    let _ = provider.adopt(&as_machine, &by).await;
+    let _ = provider.adopt(&as_instance, &by).await;
     for claim in [&order.claim, &ClaimId::default()] {
         let _ = provider.empty_join_data(claim, &copy).await;
         let _ = provider.delete(claim, Some(&copy)).await;
     }
-    let after = bench.machines().await;
+    let after = bench.instances().await;
     ensure(after == before, || format!("{before:?} became {after:?}"))?;
-    // The machine goes, and its copy is not the machine then either.
-    remove(&*provider, &order.claim, Some(&machine.provider_id)).await?;
+    // The instance goes, and its copy is not the instance then either.
+    remove(&*provider, &order.claim, Some(&instance.provider_id)).await?;
     let provider = bench.start().provider;
     remove(&*provider, &order.claim, None).await?;
     let listed = provider.list().await?;
-    ensure(listed.is_empty(), || format!("a copy is listed without its machine: {listed:?}"))?;
+    ensure(listed.is_empty(), || format!("a copy is listed without its instance: {listed:?}"))?;
     if let Ok(next) = provider.create(&order).await {
-        ensure(next.provider_id != copy, || format!("{copy:?} was taken for the claim's machine"))?;
+        ensure(next.provider_id != copy, || {
+            format!("{copy:?} was taken for the claim's instance")
+        })?;
         remove(&*provider, &order.claim, Some(&next.provider_id)).await?;
     }
     let left: BTreeMap<_, _> =
-        before.into_iter().filter(|(id, _)| *id != machine.provider_id).collect();
-    let after = bench.machines().await;
+        before.into_iter().filter(|(id, _)| *id != instance.provider_id).collect();
+    let after = bench.instances().await;
     ensure(after == left, || format!("of the copy {left:?} there is {after:?}"))
 }
 
 pub(super) async fn of_same_name<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
-    let machine = bench.start().provider.create(&order).await?;
-    let id = machine.provider_id.as_str();
-    let before = bench.machines().await;
+    let instance = bench.start().provider.create(&order).await?;
+    let id = instance.provider_id.as_str();
+    let before = bench.instances().await;
     let Some(elsewhere) = bench.start_elsewhere() else { return Ok(()) };
     let provider = elsewhere.provider;
     let listed = provider.list().await?;
@@ -108,7 +110,7 @@ pub(super) async fn of_same_name<B: Bench>(bench: &B) -> Verdict {
     // Whatever is answered, nothing of it may change.
     let theirs = namesake(&order);
     let adoption = Adoption { claim: theirs.claim.clone(), ..Adoption::default() };
-    let _ = provider.adopt(&machine, &adoption).await;
+    let _ = provider.adopt(&instance, &adoption).await;
     for claim in [&order.claim, &theirs.claim] {
         let _ = provider.empty_join_data(claim, id).await;
         let _ = provider.delete(claim, Some(id)).await;
@@ -117,7 +119,7 @@ pub(super) async fn of_same_name<B: Bench>(bench: &B) -> Verdict {
     if let Ok(made) = provider.create(&theirs).await {
         remove(&*provider, &theirs.claim, Some(&made.provider_id)).await?;
     }
-    let after = bench.machines().await;
+    let after = bench.instances().await;
     ensure(after == before, || format!("{before:?} became {after:?}"))?;
     let left = bench.start().provider.list().await?;
     ensure(left.len() == 1, || format!("its own cluster lists {left:?}"))

@@ -1,4 +1,4 @@
-//! Machines are removed once, and only those that are meant.
+//! Instances are removed once, and only those that are meant.
 
 use super::{
     Bench, Mishap,
@@ -9,15 +9,15 @@ use crate::Deletion;
 pub(super) async fn again<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let provider = bench.start().provider;
-    let machine = provider.create(&order).await?;
-    let id = Some(machine.provider_id.as_str());
+    let instance = provider.create(&order).await?;
+    let id = Some(instance.provider_id.as_str());
     provider.delete(&order.claim, id).await?;
     provider.delete(&order.claim, id).await?;
     remove(&*bench.start().provider, &order.claim, id).await?;
     ensure_count(bench, 0).await?;
     let answer = bench.start().provider.delete(&order.claim, id).await?;
     ensure(answer == Deletion::Gone, || format!("the deletion of what is gone is {answer:?}"))?;
-    let found = provider.get(&machine.provider_id).await?;
+    let found = provider.get(&instance.provider_id).await?;
     ensure(found.is_none(), || format!("what is gone is found: {found:?}"))?;
     let left = listed(bench, &order.claim).await?;
     ensure(left.is_empty(), || format!("what is gone is listed: {left:?}"))
@@ -31,7 +31,7 @@ pub(super) async fn by_claim<B: Bench>(bench: &B) -> Verdict {
     remove(&*bench.start().provider, &own.claim, None).await?;
     ensure_count(bench, 1).await?;
     let left = provider.get(&stays.provider_id).await?;
-    ensure(left.is_some(), || "the machine of another claim was removed".to_owned())
+    ensure(left.is_some(), || "the instance of another claim was removed".to_owned())
 }
 
 pub(super) async fn never_was<B: Bench>(bench: &B) -> Verdict {
@@ -40,7 +40,7 @@ pub(super) async fn never_was<B: Bench>(bench: &B) -> Verdict {
     let stays = provider.create(&other).await?;
     let answer = provider.delete(&own.claim, None).await?;
     ensure(answer == Deletion::Gone, || {
-        format!("the deletion for a claim that never had a machine is {answer:?}")
+        format!("the deletion for a claim that never had an instance is {answer:?}")
     })?;
     // As a name that the provider could have given, and as one that it could not.
     let unlike = format!("{}-that-never-was", stays.provider_id);
@@ -57,7 +57,7 @@ pub(super) async fn of_another_claim<B: Bench>(bench: &B) -> Verdict {
     let (own, other) = (order(bench, 1), order(bench, 2));
     let provider = bench.start().provider;
     let stays = provider.create(&other).await?;
-    // An error is as good an answer as any: only the machine matters.
+    // An error is as good an answer as any: only the instance matters.
     let _ = provider.delete(&own.claim, Some(&stays.provider_id)).await;
     ensure_count(bench, 1).await?;
     let left = provider.get(&stays.provider_id).await?;
@@ -70,8 +70,8 @@ pub(super) async fn killed<B: Bench>(bench: &B) -> Verdict {
     for by_name in [true, false] {
         at_every_call(&KILLS, async |mishap: Mishap, call| {
             let order = order(bench, call);
-            let machine = bench.start().provider.create(&order).await?;
-            let id = by_name.then_some(machine.provider_id.as_str());
+            let instance = bench.start().provider.create(&order).await?;
+            let id = by_name.then_some(instance.provider_id.as_str());
             let tried = attempt(bench, mishap, call, async |provider| {
                 provider.delete(&order.claim, id).await
             });

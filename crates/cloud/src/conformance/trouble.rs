@@ -16,14 +16,14 @@ pub(super) async fn creation<B: Bench>(bench: &B) -> Verdict {
             other => ensure(false, || format!("the claim would be given up for {other:?}"))?,
         }
         let provider = bench.start().provider;
-        let machine = provider.create(&order).await?;
+        let instance = provider.create(&order).await?;
         if let Some(Ok(first)) = &tried.answer {
-            ensure(first.provider_id == machine.provider_id, || {
-                format!("{:?} was answered, then {:?}", first.provider_id, machine.provider_id)
+            ensure(first.provider_id == instance.provider_id, || {
+                format!("{:?} was answered, then {:?}", first.provider_id, instance.provider_id)
             })?;
         }
         ensure_count(bench, 1).await?;
-        remove(&*provider, &order.claim, Some(&machine.provider_id)).await?;
+        remove(&*provider, &order.claim, Some(&instance.provider_id)).await?;
         Ok(tried.struck)
     })
     .await
@@ -33,17 +33,19 @@ pub(super) async fn deletion<B: Bench>(bench: &B) -> Verdict {
     for by_name in [true, false] {
         at_every_call(&TROUBLE, async |mishap: Mishap, call| {
             let order = order(bench, call);
-            let machine = bench.start().provider.create(&order).await?;
-            let id = by_name.then_some(machine.provider_id.as_str());
+            let instance = bench.start().provider.create(&order).await?;
+            let id = by_name.then_some(instance.provider_id.as_str());
             let tried = attempt(bench, mishap, call, async |provider| {
                 provider.delete(&order.claim, id).await
             })
             .await?;
-            let is_there = bench.machines().await.contains_key(&machine.provider_id);
+            let is_there = bench.instances().await.contains_key(&instance.provider_id);
             match &tried.answer {
                 Some(Ok(Deletion::Requested) | Err(CloudError::Unknown(_))) => {}
                 Some(Ok(Deletion::Gone)) => {
-                    ensure(!is_there, || "a machine that is there is said to be gone".to_owned())?;
+                    ensure(!is_there, || {
+                        "an instance that is there is said to be gone".to_owned()
+                    })?;
                 }
                 other => ensure(false, || format!("the answer is {other:?}"))?,
             }
@@ -57,8 +59,8 @@ pub(super) async fn deletion<B: Bench>(bench: &B) -> Verdict {
 }
 
 pub(super) async fn question<B: Bench>(bench: &B) -> Verdict {
-    let machine = bench.start().provider.create(&order(bench, 1)).await?;
-    let id = machine.provider_id.as_str();
+    let instance = bench.start().provider.create(&order(bench, 1)).await?;
+    let id = instance.provider_id.as_str();
     at_every_call(&TROUBLE, async |mishap: Mishap, call| {
         let tried = attempt(bench, mishap, call, async |provider| provider.get(id).await).await?;
         match &tried.answer {
@@ -67,7 +69,7 @@ pub(super) async fn question<B: Bench>(bench: &B) -> Verdict {
             })?,
             Some(Err(CloudError::Unknown(_))) => {}
             other => {
-                ensure(false, || format!("the answer for a machine that is there is {other:?}"))?;
+                ensure(false, || format!("the answer for an instance that is there is {other:?}"))?;
             }
         }
         Ok(tried.struck)

@@ -8,7 +8,7 @@ use super::{Bench, Mishap, Process};
 use crate::{
     CloudError, CloudProvider, Deletion,
     class::class_label,
-    machine::Machine,
+    instance::Instance,
     order::{ClaimId, Order},
 };
 
@@ -117,7 +117,7 @@ pub(super) async fn at_every_call(
     Ok(())
 }
 
-/// Asks for a deletion until the machine is gone.
+/// Asks for a deletion until the instance is gone.
 pub(super) async fn remove(
     provider: &dyn CloudProvider,
     claim: &ClaimId,
@@ -132,16 +132,16 @@ pub(super) async fn remove(
     Err(Broken(format!("NodeClaim {} is not gone after {ASKS_MAX} deletions", claim.name)))
 }
 
-/// The machines of a claim, as a new process lists them.
-pub(super) async fn listed<B: Bench>(bench: &B, claim: &ClaimId) -> Result<Vec<Machine>, Broken> {
+/// The instances of a claim, as a new process lists them.
+pub(super) async fn listed<B: Bench>(bench: &B, claim: &ClaimId) -> Result<Vec<Instance>, Broken> {
     let all = bench.start().provider.list().await?;
-    Ok(all.into_iter().filter(|machine| machine.claim.as_ref() == Some(claim)).collect())
+    Ok(all.into_iter().filter(|instance| instance.claim.as_ref() == Some(claim)).collect())
 }
 
-/// That there are so many machines in the cloud, whoever's they are.
+/// That there are so many instances in the cloud, whoever's they are.
 pub(super) async fn ensure_count<B: Bench>(bench: &B, expected: usize) -> Verdict {
-    let machines = bench.machines().await;
-    ensure(machines.len() == expected, || {
-        format!("{} machines in the cloud instead of {expected}: {machines:?}", machines.len())
+    let instances = bench.instances().await;
+    ensure(instances.len() == expected, || {
+        format!("{} instances in the cloud instead of {expected}: {instances:?}", instances.len())
     })
 }

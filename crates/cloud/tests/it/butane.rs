@@ -4,10 +4,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use joiner_cloud::bootstrap::{Distro, Inputs};
 use serde_json::{Value, json};
 
-use crate::shared::{machine, refused, rendered, text, warnings, with_user};
+use crate::shared::{instance, refused, rendered, text, warnings, with_user};
 
 fn ignition(user: &str) -> Inputs {
-    with_user(machine(Distro::K3s), user)
+    with_user(instance(Distro::K3s), user)
 }
 
 /// The configs in a wrapper: ours, then the user's.
@@ -29,7 +29,7 @@ fn the_users_config_is_wrapped_as_it_is() {
     assert_eq!((version.as_str(), users.as_str()), ("3.5.0", user));
     assert!(ours.starts_with("{\"ignition\":{\"version\":\"3.4.0\"},\"storage\":"));
     let notes = rendered(&ignition(user)).report.notes;
-    assert_eq!(notes, ["the machine's Ignition must read version 3.5.0"]);
+    assert_eq!(notes, ["the instance's Ignition must read version 3.5.0"]);
     assert_eq!(merged(&ignition("{\"ignition\":{\"version\":\"3.0.0\"}}")).0, "3.4.0");
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use joiner_cloud::{
     class::NodeClass,
     conformance::{self, Bench, Mishap, Process},
-    machine::Machine,
+    instance::Instance,
     order::Order,
     testing::{TEST_NODE_CLASS, TestCloud},
 };
@@ -52,26 +52,26 @@ impl Bench for Tested {
         self.cloud.state().mishap.take().is_none()
     }
 
-    async fn machines(&self) -> BTreeMap<String, String> {
+    async fn instances(&self) -> BTreeMap<String, String> {
         let state = self.cloud.state();
-        let all = state.machines.iter().chain(&state.foreign).chain(&state.copies);
-        all.map(|(id, machine)| (id.clone(), format!("{machine:?}"))).collect()
+        let all = state.instances.iter().chain(&state.foreign).chain(&state.copies);
+        all.map(|(id, instance)| (id.clone(), format!("{instance:?}"))).collect()
     }
 
     async fn add_foreign(&self, order: &Order) -> Vec<String> {
         let ids = vec![format!("test://{}", order.claim.name), "test://of-others".to_owned()];
         for id in &ids {
-            let machine = Machine { provider_id: id.clone(), ..Machine::default() };
-            self.cloud.state().foreign.insert(id.clone(), machine);
+            let instance = Instance { provider_id: id.clone(), ..Instance::default() };
+            self.cloud.state().foreign.insert(id.clone(), instance);
         }
         ids
     }
 
     async fn add_copy(&self, provider_id: &str) -> String {
         let mut state = self.cloud.state();
-        let original = state.machines.get(provider_id).expect("it is there").clone();
+        let original = state.instances.get(provider_id).expect("it is there").clone();
         let id = format!("{provider_id}-copy");
-        let copy = Machine { provider_id: id.clone(), ..original };
+        let copy = Instance { provider_id: id.clone(), ..original };
         state.copies.insert(id.clone(), copy);
         id
     }
@@ -106,27 +106,27 @@ async fn the_cloud_for_tests_does_what_every_provider_has_to() {
 #[tokio::test(start_paused = true)]
 async fn every_flaw_is_found_by_the_check_that_is_for_it() {
     for (flaw, check_of_it) in [
-        (Flaw::MakesAnotherEachTime, "the same order again is the same machine"),
+        (Flaw::MakesAnotherEachTime, "the same order again is the same instance"),
         (Flaw::MarksAfterwards, "a creation may be killed at any call"),
         (Flaw::MarksAfterwards, "a creation that was killed leaves nothing behind"),
-        (Flaw::SharesByName, "claims of one name share no machine"),
+        (Flaw::SharesByName, "claims of one name share no instance"),
         (Flaw::GivesUpInTrouble, "a creation in trouble is not given up"),
         (Flaw::HidesWantOfRoom, "a want of room is told and leaves nothing"),
         (Flaw::SaysGoneInTrouble, "a deletion in trouble is not done"),
         (Flaw::NeverSaysGone, "a deletion may be asked for again and again"),
-        (Flaw::ForgetsClaims, "a machine is removed by its claim alone"),
-        (Flaw::DeletesForAnybody, "the machine of another claim stays"),
-        (Flaw::SaysAbsentInTrouble, "a machine in trouble is not absent"),
-        (Flaw::WaitsForEver, "a machine in trouble is not absent"),
+        (Flaw::ForgetsClaims, "an instance is removed by its claim alone"),
+        (Flaw::DeletesForAnybody, "the instance of another claim stays"),
+        (Flaw::SaysAbsentInTrouble, "an instance in trouble is not absent"),
+        (Flaw::WaitsForEver, "an instance in trouble is not absent"),
         (Flaw::ListsWhatItGot, "a list has every page or is none"),
-        (Flaw::ListsOthers, "machines of others are not seen"),
-        (Flaw::TakesOver, "machines of others are not touched"),
+        (Flaw::ListsOthers, "instances of others are not seen"),
+        (Flaw::TakesOver, "instances of others are not touched"),
         (Flaw::KeepsJoinData, "what a guest joined with is emptied again and again"),
         (Flaw::GoesByName, "a cluster of the same name is another cluster"),
         (Flaw::EmptiesForAnybody, "what the guest of another claim joins with stays"),
-        (Flaw::ListsCopies, "a copy that carries the mark is not the machine"),
-        (Flaw::AnswersCopies, "a copy that carries the mark is not the machine"),
-        (Flaw::RemovesCopies, "a copy that carries the mark is not the machine"),
+        (Flaw::ListsCopies, "a copy that carries the mark is not the instance"),
+        (Flaw::AnswersCopies, "a copy that carries the mark is not the instance"),
+        (Flaw::RemovesCopies, "a copy that carries the mark is not the instance"),
     ] {
         let report = check(Some(flaw)).await;
         assert!(report.broken().contains(&check_of_it), "{flaw:?}: {check_of_it}\n{report}");

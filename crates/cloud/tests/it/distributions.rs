@@ -1,4 +1,4 @@
-//! What each distribution's machines are told.
+//! What each distribution's instances are told.
 
 use joiner_cloud::bootstrap::{
     Distro, ErrorKind, Format, Inputs, ProviderId, Secret, node_password_secret, token::Token,
@@ -6,7 +6,7 @@ use joiner_cloud::bootstrap::{
 use serde_json::{Value, json};
 
 use crate::shared::{
-    LABELS, PINNED_TOKEN, TAINTS, TOKEN, cloud_config, file, machine, pairs, refused, rendered,
+    LABELS, PINNED_TOKEN, TAINTS, TOKEN, cloud_config, file, instance, pairs, refused, rendered,
     taint, text, warnings, yaml, yaml_file,
 };
 
@@ -47,12 +47,12 @@ nodeRegistration:
   - {{name: eviction-hard, value: "memory.available<100Mi,nodefs.available<10%"}}
 "#
     );
-    assert_eq!(yaml_file(&machine(Distro::Kubeadm), KUBEADM), yaml(&expected));
+    assert_eq!(yaml_file(&instance(Distro::Kubeadm), KUBEADM), yaml(&expected));
 }
 
 #[test]
 fn before_1_31_kubeadm_has_arguments_as_a_map() {
-    let mut inputs = machine(Distro::Kubeadm);
+    let mut inputs = instance(Distro::Kubeadm);
     let new = yaml_file(&inputs, KUBEADM);
     inputs.version = Some("v1.30.4".to_owned());
     let old = yaml_file(&inputs, KUBEADM);
@@ -69,7 +69,7 @@ fn before_1_31_kubeadm_has_arguments_as_a_map() {
 
 #[test]
 fn rke2_joins_by_its_supervisor() {
-    let mut inputs = machine(Distro::Rke2);
+    let mut inputs = instance(Distro::Rke2);
     inputs.provider_id = ProviderId::Cloud;
     let static_token = format!("K10{}::server:s3cret", "0".repeat(64));
     inputs.token = Some(Token::Given(Secret::new(static_token.clone())));
@@ -96,7 +96,7 @@ fn rke2_joins_by_its_supervisor() {
 
 #[test]
 fn k3s_joins_by_its_supervisor() {
-    let mut inputs = machine(Distro::K3s);
+    let mut inputs = instance(Distro::K3s);
     inputs.provider_id = ProviderId::Known("proxmox://region-1/20001".to_owned());
     assert_eq!(
         yaml_file(&inputs, K3S),
@@ -120,7 +120,7 @@ fn k3s_joins_by_its_supervisor() {
 
 #[test]
 fn what_is_not_said_is_not_written() {
-    let mut inputs = machine(Distro::Rke2);
+    let mut inputs = instance(Distro::Rke2);
     (inputs.kubelet, inputs.labels) = Default::default();
     assert_eq!(keys(&inputs, RKE2), ["server", "token", "node-taint", "node-name"]);
     inputs.kubelet.max_pods = Some(0);
@@ -130,7 +130,7 @@ fn what_is_not_said_is_not_written() {
 
 #[test]
 fn the_classs_own_arguments_come_last_and_never_twice() {
-    let mut inputs = machine(Distro::K3s);
+    let mut inputs = instance(Distro::K3s);
     inputs.kubelet.extra_args = pairs(&[("v", "2"), ("cloud-provider", "external"), ("a", "b c")]);
     let arguments = yaml_file(&inputs, K3S)["kubelet-arg"].clone();
     let arguments: Vec<_> =
@@ -154,7 +154,7 @@ fn the_classs_own_arguments_come_last_and_never_twice() {
 
 #[test]
 fn a_taint_is_there_once_and_the_unregistered_one_always() {
-    let mut inputs = machine(Distro::K3s);
+    let mut inputs = instance(Distro::K3s);
     // The pool lists it too, as examples for Proxmox do.
     inputs.startup_taints.push(taint("karpenter.sh/unregistered:NoExecute"));
     inputs.startup_taints.push(taint("dedicated=other:NoSchedule"));
@@ -167,10 +167,10 @@ fn a_taint_is_there_once_and_the_unregistered_one_always() {
 
 #[test]
 fn labels_that_a_kubelet_may_not_set_are_counted() {
-    let report = rendered(&machine(Distro::Kubeadm)).report;
+    let report = rendered(&instance(Distro::Kubeadm)).report;
     let held_back = ["kubernetes.io/arch", "node-role.kubernetes.io/worker"];
     assert_eq!(report.held_back_labels, held_back);
-    let mut inputs = machine(Distro::Kubeadm);
+    let mut inputs = instance(Distro::Kubeadm);
     inputs.labels = pairs(&[("team", "a,b")]);
     assert_eq!(refused(&inputs).field, "labels[\"team\"]");
 }
@@ -178,7 +178,7 @@ fn labels_that_a_kubelet_may_not_set_are_counted() {
 #[test]
 fn files_with_a_token_are_for_root_alone() {
     for (distro, path) in [(Distro::Kubeadm, KUBEADM), (Distro::Rke2, RKE2), (Distro::K3s, K3S)] {
-        let config = cloud_config(&machine(distro));
+        let config = cloud_config(&instance(distro));
         assert_eq!(file(&config, path)["permissions"], "0600");
         assert_eq!(file(&config, path)["owner"], "root:root");
         let script = file(&config, "/usr/local/lib/joiner/join.sh");
@@ -189,7 +189,7 @@ fn files_with_a_token_are_for_root_alone() {
 
 #[test]
 fn the_join_is_called_once_and_by_words() {
-    let config = cloud_config(&machine(Distro::Kubeadm));
+    let config = cloud_config(&instance(Distro::Kubeadm));
     let commands = json!([
         ["/bin/sh", "/usr/local/lib/joiner/pre-join.sh"],
         ["/bin/sh", "/usr/local/lib/joiner/join.sh"],
@@ -201,7 +201,7 @@ fn the_join_is_called_once_and_by_words() {
 
 #[test]
 fn under_ignition_a_unit_joins_and_nothing_is_in_run_or_usr() {
-    let mut inputs = machine(Distro::Kubeadm);
+    let mut inputs = instance(Distro::Kubeadm);
     inputs.format = Some(Format::Ignition);
     let config: Value = serde_json::from_str(&text(&inputs)).unwrap();
     assert_eq!(config["ignition"]["version"], "3.4.0");
@@ -234,7 +234,7 @@ fn under_ignition_a_unit_joins_and_nothing_is_in_run_or_usr() {
 
 #[test]
 fn versions_that_cannot_be_installed_are_refused() {
-    let mut inputs = machine(Distro::Rke2);
+    let mut inputs = instance(Distro::Rke2);
     inputs.version = Some("v1.33.4".to_owned());
     let error = refused(&inputs);
     assert_eq!(error.kind, ErrorKind::VersionUnknown);
@@ -255,7 +255,7 @@ fn versions_that_cannot_be_installed_are_refused() {
 
 #[test]
 fn rke2_by_the_api_port_is_refused_with_the_right_one() {
-    let mut inputs = machine(Distro::Rke2);
+    let mut inputs = instance(Distro::Rke2);
     inputs.endpoint = Some("https://h:6443".to_owned());
     let error = refused(&inputs);
     assert_eq!(
@@ -267,7 +267,7 @@ fn rke2_by_the_api_port_is_refused_with_the_right_one() {
 
 #[test]
 fn without_distribution_nothing_is_added() {
-    let mut inputs = machine(Distro::None);
+    let mut inputs = instance(Distro::None);
     for seed in
         ["#!/bin/bash\necho \"Node initialization script\"", "", "${X} {{ y }}\n\n", "\u{feff}?"]
     {
@@ -278,9 +278,9 @@ fn without_distribution_nothing_is_added() {
 }
 
 #[test]
-fn equal_machines_have_equal_texts() {
+fn equal_instances_have_equal_texts() {
     for distro in [Distro::Kubeadm, Distro::Rke2, Distro::K3s] {
-        assert_eq!(rendered(&machine(distro)), rendered(&machine(distro)));
+        assert_eq!(rendered(&instance(distro)), rendered(&instance(distro)));
     }
 }
 
@@ -299,11 +299,11 @@ fn a_distribution_is_known_by_its_api_server() {
 #[test]
 fn names_are_checked_before_they_get_anywhere() {
     for name in ["", "Node", "a.b", "-a", "a b", "a\nb", "a'b", &"a".repeat(64)] {
-        let mut inputs = machine(Distro::Kubeadm);
+        let mut inputs = instance(Distro::Kubeadm);
         inputs.node_name = name.to_owned();
         assert_eq!(refused(&inputs).field, "nodeName", "{name:?}");
     }
-    let mut inputs = machine(Distro::K3s);
+    let mut inputs = instance(Distro::K3s);
     inputs.provider_id = ProviderId::Known("proxmox://a\nb".to_owned());
     assert_eq!(refused(&inputs).field, "providerID");
 }
@@ -320,7 +320,7 @@ fn a_supervisor_remembers_nodes_by_a_secret() {
 
 #[test]
 fn a_servers_token_works_and_is_warned_about() {
-    let mut inputs = machine(Distro::Rke2);
+    let mut inputs = instance(Distro::Rke2);
     let hash = inputs.ca.as_ref().unwrap().supervisor_hash();
     let mut said = |token: String| {
         inputs.token = Some(Token::Given(Secret::new(token)));
@@ -337,7 +337,7 @@ fn a_servers_token_works_and_is_warned_about() {
 #[test]
 fn some_words_are_in_no_text() {
     for distro in [Distro::Kubeadm, Distro::Rke2, Distro::Rke2Airgapped, Distro::K3s] {
-        let text = text(&machine(distro));
+        let text = text(&instance(distro));
         for (word, why) in [
             ("sleep 10", "a wait has a reason and an end"),
             ("register-with-taints", "taints have a place of their own"),
@@ -352,7 +352,7 @@ fn some_words_are_in_no_text() {
 
 #[test]
 fn a_guest_is_not_asked_what_is_known_already() {
-    let mut inputs = machine(Distro::Kubeadm);
+    let mut inputs = instance(Distro::Kubeadm);
     inputs.provider_id = ProviderId::Known("proxmox://region-1/20001".to_owned());
     let config = cloud_config(&inputs);
     assert_eq!(config["runcmd"], json!([["/bin/sh", "/usr/local/lib/joiner/join.sh"]]));

@@ -1,4 +1,4 @@
-//! Whether machines could join, before there is one.
+//! Whether instances could join, before there is one.
 
 use joiner_cloud::bootstrap::{
     Distro, ErrorKind, Facts, Secret, token::TokenSource, trust::CaBundle,
@@ -6,7 +6,7 @@ use joiner_cloud::bootstrap::{
 
 use crate::shared::{CA, PINNED_TOKEN, TOKEN, ca};
 
-/// What machines of a cluster join with that lacks nothing.
+/// What instances of a cluster join with that lacks nothing.
 fn facts(distro: Distro, version: &str) -> Facts {
     Facts {
         distro,
@@ -71,7 +71,7 @@ fn a_token_that_gives_away_the_cluster_is_told_and_not_shown() {
 }
 
 #[test]
-fn machines_of_rke2_and_k3s_know_their_cluster_by_what_its_endpoint_shows() {
+fn instances_of_rke2_and_k3s_know_their_cluster_by_what_its_endpoint_shows() {
     let k3s = || facts(Distro::K3s, "v1.33.4+k3s1");
     let intermediate = include_str!("intermediate.pem");
     let another = CaBundle::read(intermediate).unwrap();

@@ -7,7 +7,7 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes,
     class::{ClassKind, ClassStatus, NodeClass},
     inputs::ClassInputs,
-    machine::Machine,
+    instance::Instance,
     order::{ClaimId, Order},
     testing::TestCloud,
 };
@@ -16,9 +16,9 @@ use joiner_core::label::WellKnown;
 /// What a provider does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// It never looks for a machine that it has made.
+    /// It never looks for an instance that it has made.
     MakesAnotherEachTime,
-    /// It makes a machine, and says in another call whom it is for.
+    /// It makes an instance, and says in another call whom it is for.
     MarksAfterwards,
     /// It knows claims by their names.
     SharesByName,
@@ -26,23 +26,23 @@ pub(crate) enum Flaw {
     GivesUpInTrouble,
     /// It takes a want of room for trouble.
     HidesWantOfRoom,
-    /// It takes trouble for a machine that is gone.
+    /// It takes trouble for an instance that is gone.
     SaysGoneInTrouble,
     /// It goes on for ever with what is gone.
     NeverSaysGone,
-    /// It finds no machine without its name.
+    /// It finds no instance without its name.
     ForgetsClaims,
     /// It removes whatever it is given the name of.
     DeletesForAnybody,
-    /// It takes trouble for a machine that is not there.
+    /// It takes trouble for an instance that is not there.
     SaysAbsentInTrouble,
     /// It has no deadline.
     WaitsForEver,
     /// It lists what it got before something went wrong.
     ListsWhatItGot,
-    /// It takes every machine for its own.
+    /// It takes every instance for its own.
     ListsOthers,
-    /// It takes a machine of others for the one that it wanted to make.
+    /// It takes an instance of others for the one that it wanted to make.
     TakesOver,
     /// It takes clusters of one name for one cluster.
     GoesByName,
@@ -50,9 +50,9 @@ pub(crate) enum Flaw {
     KeepsJoinData,
     /// It empties what it is given the name of.
     EmptiesForAnybody,
-    /// It takes what carries a claim's mark for its machine when it lists.
+    /// It takes what carries a claim's mark for its instance when it lists.
     ListsCopies,
-    /// The same once the machine is gone.
+    /// The same once the instance is gone.
     AnswersCopies,
     /// The same when it removes.
     RemovesCopies,
@@ -76,23 +76,23 @@ impl Flawed {
         ClaimId { name: format!("{}-{number}", claim.name), uid: format!("{}-{number}", claim.uid) }
     }
 
-    /// Writes the mark that says whom a machine is for.
-    async fn mark(&self, mut machine: Machine, claim: &ClaimId) -> Result<Machine, CloudError> {
-        machine.claim = Some(claim.clone());
+    /// Writes the mark that says whom an instance is for.
+    async fn mark(&self, mut instance: Instance, claim: &ClaimId) -> Result<Instance, CloudError> {
+        instance.claim = Some(claim.clone());
         // A call of its own, with which something can go wrong.
-        self.cloud.get(&machine.provider_id).await?;
-        self.cloud.state().machines.insert(machine.provider_id.clone(), machine.clone());
-        Ok(machine)
+        self.cloud.get(&instance.provider_id).await?;
+        self.cloud.state().instances.insert(instance.provider_id.clone(), instance.clone());
+        Ok(instance)
     }
 
-    async fn create_marking_afterwards(&self, order: &Order) -> Result<Machine, CloudError> {
+    async fn create_marking_afterwards(&self, order: &Order) -> Result<Instance, CloudError> {
         let known = self.cloud.list().await?;
         if let Some(own) = known.into_iter().find(|own| own.claim.as_ref() == Some(&order.claim)) {
             return Ok(own);
         }
         let claim = self.unlike(&order.claim);
-        let machine = self.cloud.create(&Order { claim, ..order.clone() }).await?;
-        self.mark(machine, &order.claim).await
+        let instance = self.cloud.create(&Order { claim, ..order.clone() }).await?;
+        self.mark(instance, &order.claim).await
     }
 }
 
@@ -126,18 +126,18 @@ impl CloudProvider for Flawed {
         self.cloud.instance_types(pool, class)
     }
 
-    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+    async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
         match self.flaw {
             Some(Flaw::MakesAnotherEachTime) => {
                 let claim = self.unlike(&order.claim);
-                let machine = self.cloud.create(&Order { claim, ..order.clone() }).await?;
-                self.mark(machine, &order.claim).await
+                let instance = self.cloud.create(&Order { claim, ..order.clone() }).await?;
+                self.mark(instance, &order.claim).await
             }
             Some(Flaw::MarksAfterwards) => self.create_marking_afterwards(order).await,
             Some(Flaw::SharesByName) => {
                 let known = self.cloud.get(&format!("test://{}", order.claim.name)).await?;
                 match known {
-                    Some(machine) => self.mark(machine, &order.claim).await,
+                    Some(instance) => self.mark(instance, &order.claim).await,
                     None => self.cloud.create(order).await,
                 }
             }
@@ -155,7 +155,7 @@ impl CloudProvider for Flawed {
                 let id = format!("test://{}", order.claim.name);
                 let others = self.cloud.state().foreign.remove(&id);
                 match others {
-                    Some(machine) => self.mark(machine, &order.claim).await,
+                    Some(instance) => self.mark(instance, &order.claim).await,
                     None => self.cloud.create(order).await,
                 }
             }
@@ -179,8 +179,8 @@ impl CloudProvider for Flawed {
         let answer = match (self.flaw, provider_id) {
             (Some(Flaw::ForgetsClaims), None) => return Ok(Deletion::Gone),
             (Some(Flaw::DeletesForAnybody), Some(id)) => {
-                let known = self.cloud.state().machines.get(id).cloned();
-                let own = known.and_then(|machine| machine.claim);
+                let known = self.cloud.state().instances.get(id).cloned();
+                let own = known.and_then(|instance| instance.claim);
                 self.cloud.delete(own.as_ref().unwrap_or(claim), provider_id).await
             }
             (Some(Flaw::RemovesCopies), Some(id)) => {
@@ -203,8 +203,8 @@ impl CloudProvider for Flawed {
         match self.flaw {
             Some(Flaw::KeepsJoinData) => Ok(()),
             Some(Flaw::EmptiesForAnybody) => {
-                if let Some(machine) = self.cloud.state().machines.get_mut(provider_id) {
-                    machine.holds_join_data = false;
+                if let Some(instance) = self.cloud.state().instances.get_mut(provider_id) {
+                    instance.holds_join_data = false;
                 }
                 Ok(())
             }
@@ -212,7 +212,7 @@ impl CloudProvider for Flawed {
         }
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
         match self.cloud.get(provider_id).await {
             Err(_) if self.is(Flaw::SaysAbsentInTrouble) => Ok(None),
             Err(_) if self.is(Flaw::WaitsForEver) => std::future::pending().await,
@@ -220,25 +220,25 @@ impl CloudProvider for Flawed {
         }
     }
 
-    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
-        let mut machines = match self.cloud.list().await {
+    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+        let mut instances = match self.cloud.list().await {
             Err(_) if self.is(Flaw::ListsWhatItGot) => Vec::new(),
             answer => answer?,
         };
         if self.is(Flaw::ListsOthers) {
-            machines.extend(self.cloud.state().foreign.values().cloned());
+            instances.extend(self.cloud.state().foreign.values().cloned());
         }
         if self.is(Flaw::ListsCopies) {
-            machines.extend(self.cloud.state().copies.values().cloned());
+            instances.extend(self.cloud.state().copies.values().cloned());
         }
-        Ok(machines)
+        Ok(instances)
     }
 
     async fn drift(
         &self,
-        machine: &Machine,
+        instance: &Instance,
         class: &NodeClass,
     ) -> Result<Option<String>, CloudError> {
-        self.cloud.drift(machine, class).await
+        self.cloud.drift(instance, class).await
     }
 }

@@ -12,7 +12,7 @@ use joiner_cloud::bootstrap::{Distro, Inputs, ProviderId, Proxy, Secret};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::shared::{TOKEN, ca, cloud_config, machine, yaml};
+use crate::shared::{TOKEN, ca, cloud_config, instance, yaml};
 
 /// Folders of the guest that scripts may look into.
 const FOLDERS: [&str; 5] = ["/run/", "/etc/", "/var/", "/sys/", "/usr/local/lib/"];
@@ -23,7 +23,7 @@ struct Guest {
 }
 
 impl Guest {
-    /// A machine after cloud-init has written its files.
+    /// An instance after cloud-init has written its files.
     fn boot(inputs: &Inputs) -> Self {
         let config = cloud_config(inputs);
         let root = TempDir::new().unwrap();
@@ -133,7 +133,7 @@ fn kubeadm_guest(inputs: &Inputs) -> (Guest, UnixListener) {
 
 #[test]
 fn a_guest_joins_by_kubeadm_once() {
-    let (guest, _runtime) = kubeadm_guest(&machine(Distro::Kubeadm));
+    let (guest, _runtime) = kubeadm_guest(&instance(Distro::Kubeadm));
     assert_eq!(guest.run(), (true, String::new()));
     assert_eq!(guest.calls(), [KUBEADM_JOIN]);
     let used = yaml(&guest.read("used.yaml"));
@@ -151,7 +151,7 @@ fn a_guest_joins_by_kubeadm_once() {
 
 #[test]
 fn a_join_that_got_halfway_is_cleaned_up_before_the_next() {
-    let (guest, _runtime) = kubeadm_guest(&machine(Distro::Kubeadm));
+    let (guest, _runtime) = kubeadm_guest(&instance(Distro::Kubeadm));
     guest.program(
         "kubeadm",
         "[ \"$1\" = reset ] && exit 0\n\
@@ -167,7 +167,7 @@ fn a_join_that_got_halfway_is_cleaned_up_before_the_next() {
 
 #[test]
 fn a_join_that_never_succeeds_ends_and_says_so() {
-    let (guest, _runtime) = kubeadm_guest(&machine(Distro::Kubeadm));
+    let (guest, _runtime) = kubeadm_guest(&instance(Distro::Kubeadm));
     guest.program("kubeadm", "exit 1");
     let (succeeded, complaints) = guest.run();
     assert!(!succeeded && !guest.joined());
@@ -178,7 +178,7 @@ fn a_join_that_never_succeeds_ends_and_says_so() {
 
 #[test]
 fn without_a_runtime_a_guest_waits_and_then_says_so() {
-    let guest = Guest::boot(&machine(Distro::Kubeadm));
+    let guest = Guest::boot(&instance(Distro::Kubeadm));
     guest.program("kubeadm", "");
     let (succeeded, complaints) = guest.run();
     assert!(!succeeded);
@@ -188,18 +188,18 @@ fn without_a_runtime_a_guest_waits_and_then_says_so() {
 
 #[test]
 fn a_guest_that_does_not_know_itself_does_not_join() {
-    let (guest, _runtime) = kubeadm_guest(&machine(Distro::Kubeadm));
+    let (guest, _runtime) = kubeadm_guest(&instance(Distro::Kubeadm));
     guest.write("/sys/class/dmi/id/product_serial", "0\n");
     let (succeeded, complaints) = guest.run();
     assert!(!succeeded);
-    assert!(complaints.contains("is no serial number of a VMware machine: 0"), "{complaints}");
+    assert!(complaints.contains("is no serial number of a VMware instance: 0"), "{complaints}");
     assert!(complaints.contains("has no provider id yet"), "{complaints}");
     assert_eq!(guest.calls(), Vec::<String>::new());
 }
 
 #[test]
 fn a_guest_whose_file_is_gone_says_that_it_is_to_be_replaced() {
-    let mut inputs = machine(Distro::Kubeadm);
+    let mut inputs = instance(Distro::Kubeadm);
     inputs.provider_id = ProviderId::Cloud;
     let (guest, _runtime) = kubeadm_guest(&inputs);
     fs::remove_file(guest.path("/run/joiner/kubeadm-join.yaml")).unwrap();
@@ -210,7 +210,7 @@ fn a_guest_whose_file_is_gone_says_that_it_is_to_be_replaced() {
 
 #[test]
 fn a_guest_installs_k3s_and_joins() {
-    let mut inputs = machine(Distro::K3s);
+    let mut inputs = instance(Distro::K3s);
     inputs.proxy =
         Some(Proxy { http: Some(Secret::from("http://u:p%40@proxy:3128")), ..Proxy::default() });
     let guest = Guest::boot(&inputs);
@@ -233,7 +233,7 @@ fn a_guest_installs_k3s_and_joins() {
 
 #[test]
 fn k3s_of_the_image_is_not_fetched_again() {
-    let mut inputs = machine(Distro::K3s);
+    let mut inputs = instance(Distro::K3s);
     inputs.install.script = Some("/var/install.sh".to_owned());
     let guest = Guest::boot(&inputs);
     guest.installer("/var/install.sh");
@@ -244,7 +244,7 @@ fn k3s_of_the_image_is_not_fetched_again() {
 
 #[test]
 fn rke2_of_an_image_is_installed_from_its_artifacts() {
-    let mut inputs = machine(Distro::Rke2Airgapped);
+    let mut inputs = instance(Distro::Rke2Airgapped);
     inputs.provider_id = ProviderId::Cloud;
     inputs.install.script = Some("/var/install.sh".to_owned());
     let guest = Guest::boot(&inputs);
@@ -260,7 +260,7 @@ fn rke2_of_an_image_is_installed_from_its_artifacts() {
 
 #[test]
 fn rke2_that_is_installed_already_only_starts() {
-    let mut inputs = machine(Distro::Rke2);
+    let mut inputs = instance(Distro::Rke2);
     inputs.provider_id = ProviderId::Cloud;
     let guest = Guest::boot(&inputs);
     guest.program("systemctl", "");
@@ -272,7 +272,7 @@ fn rke2_that_is_installed_already_only_starts() {
 
 #[test]
 fn an_agent_without_its_provider_id_does_not_start() {
-    let guest = Guest::boot(&machine(Distro::Rke2));
+    let guest = Guest::boot(&instance(Distro::Rke2));
     guest.write("/sys/class/dmi/id/product_serial", "0\n");
     let (succeeded, complaints) = guest.run();
     assert!(!succeeded);

@@ -1,4 +1,4 @@
-//! The text that makes a machine a worker, from outside: what goes in and what comes out. And the
+//! The text that makes an instance a worker, from outside: what goes in and what comes out. And the
 //! suite that providers run, on the cloud for tests: as it is, and with one flaw at a time.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]

@@ -3,7 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use joiner_cloud::bootstrap::{Distro, Error, Format, Inputs, Secret, UserText, render};
 
-use crate::shared::{cloud_config, machine, refused, text, with_user};
+use crate::shared::{cloud_config, instance, refused, text, with_user};
 
 const CLOUD_CONFIG: &str = "#cloud-config\npackages: [jq]\n";
 const SCRIPT: &str = "#!/bin/bash\necho \"Node initialization script\"\n";
@@ -15,14 +15,14 @@ const BUTANE: &str = "variant: fcos\nversion: 1.5.0\n";
 const TALOS: &str =
     "version: v1alpha1\nmachine: {token: t, ca: {crt: c}}\ncluster: {id: i, secret: s}\n";
 
-fn machine_for(format: Format) -> Inputs {
+fn instance_for(format: Format) -> Inputs {
     let distro = if format == Format::Talos { Distro::Talos } else { Distro::Kubeadm };
-    Inputs { format: Some(format), ..machine(distro) }
+    Inputs { format: Some(format), ..instance(distro) }
 }
 
 /// How a text meets a format: what comes out, by its beginning.
 fn meet(format: Format, user: &str) -> Result<&'static str, Error> {
-    let rendered = render(&with_user(machine_for(format), user))?;
+    let rendered = render(&with_user(instance_for(format), user))?;
     let bytes = rendered.text.reveal().clone();
     let text = String::from_utf8(bytes).unwrap();
     Ok(match () {
@@ -72,23 +72,23 @@ fn formats_meet_or_are_refused() {
 
 #[test]
 fn a_refusal_says_what_was_found_and_what_is_accepted() {
-    let told = |format, user| refused(&with_user(machine_for(format), user)).to_string();
+    let told = |format, user| refused(&with_user(instance_for(format), user)).to_string();
     assert_eq!(
         told(Format::Ignition, SCRIPT),
         "VsphereNodeClass \"default\": spec.userData: it is a script (it begins with \
-         \"#!/bin/bash\"), and the machine's format is ignition; there are no scripts in Ignition: \
+         \"#!/bin/bash\"), and the instance's format is ignition; there are no scripts in Ignition: \
          use a unit or a file, which begins with, for example, \
          {\"ignition\":{\"version\":\"3.4.0\"},\"systemd\":{\"units\":[…]}}"
     );
     assert_eq!(
         told(Format::CloudInit, "# cloud-config\nruncmd: []\n"),
         "VsphereNodeClass \"default\": spec.userData: it is a text in no known format (it begins \
-         with \"# cloud-config\"), and the machine's format is cloud-config; write a cloud-config, \
+         with \"# cloud-config\"), and the instance's format is cloud-config; write a cloud-config, \
          a script, or another text for cloud-init, which begins with, for example, #cloud-config"
     );
     assert_eq!(
         told(Format::Talos, ""),
-        "VsphereNodeClass \"default\": spec.userData: it is nothing, and the machine's format is \
+        "VsphereNodeClass \"default\": spec.userData: it is nothing, and the instance's format is \
          talos; write a worker's machine configuration, or keep it in a Secret, which begins with, \
          for example, version: v1alpha1"
     );
@@ -120,7 +120,7 @@ fn headers_are_found_as_cloud_init_finds_them() {
 
 #[test]
 fn a_map_without_header_is_a_cloud_config_where_vsphere_always_took_it() {
-    let mut inputs = with_user(machine(Distro::Rke2), "write_files:\n- {path: /a, content: b}\n");
+    let mut inputs = with_user(instance(Distro::Rke2), "write_files:\n- {path: /a, content: b}\n");
     assert!(render(&inputs).is_err());
     inputs.user.headerless = true;
     let files = cloud_config(&inputs)["write_files"].clone();
@@ -129,12 +129,12 @@ fn a_map_without_header_is_a_cloud_config_where_vsphere_always_took_it() {
 
 #[test]
 fn a_text_may_be_encoded_once() {
-    let plain = text(&with_user(machine(Distro::K3s), CLOUD_CONFIG));
+    let plain = text(&with_user(instance(Distro::K3s), CLOUD_CONFIG));
     let once = STANDARD.encode(CLOUD_CONFIG);
-    assert_eq!(text(&with_user(machine(Distro::K3s), &once)), plain);
+    assert_eq!(text(&with_user(instance(Distro::K3s), &once)), plain);
     let wrapped = format!("{}\n{}\n", &once[..20], &once[20..]);
-    assert_eq!(text(&with_user(machine(Distro::K3s), &wrapped)), plain);
-    let error = refused(&with_user(machine(Distro::K3s), &STANDARD.encode(&once)));
+    assert_eq!(text(&with_user(instance(Distro::K3s), &wrapped)), plain);
+    let error = refused(&with_user(instance(Distro::K3s), &STANDARD.encode(&once)));
     assert!(error.problem.contains("more than once"), "{error}");
 
     let compressed = gzip(CLOUD_CONFIG.as_bytes());
@@ -142,31 +142,31 @@ fn a_text_may_be_encoded_once() {
         bytes: Secret::new(bytes),
         ..UserText::inline("spec.userData", "")
     };
-    let inputs = Inputs { user: user(compressed.clone()), ..machine(Distro::K3s) };
+    let inputs = Inputs { user: user(compressed.clone()), ..instance(Distro::K3s) };
     assert_eq!(text(&inputs), plain);
     let twice =
-        Inputs { user: user(STANDARD.encode(&compressed).into_bytes()), ..machine(Distro::K3s) };
+        Inputs { user: user(STANDARD.encode(&compressed).into_bytes()), ..instance(Distro::K3s) };
     assert!(refused(&twice).problem.contains("more than once"));
-    let cut = Inputs { user: user(compressed[..12].to_vec()), ..machine(Distro::K3s) };
+    let cut = Inputs { user: user(compressed[..12].to_vec()), ..instance(Distro::K3s) };
     assert!(refused(&cut).problem.contains("cannot be decompressed"));
 }
 
 #[test]
 fn a_text_that_happens_to_be_base64_is_not_decoded() {
     // As a script of one word it is what it is, however often it could be decoded.
-    let error = refused(&with_user(machine(Distro::K3s), "aGVsbG8gd29ybGQh"));
+    let error = refused(&with_user(instance(Distro::K3s), "aGVsbG8gd29ybGQh"));
     assert!(error.problem.starts_with("it is a text in no known format"), "{error}");
 }
 
 #[test]
 fn the_format_follows_from_distribution_and_text() {
-    let format = |distro, user| crate::shared::rendered(&with_user(machine(distro), user)).format;
+    let format = |distro, user| crate::shared::rendered(&with_user(instance(distro), user)).format;
     assert_eq!(format(Distro::Kubeadm, ""), Format::CloudInit);
     assert_eq!(format(Distro::Kubeadm, SCRIPT), Format::CloudInit);
     assert_eq!(format(Distro::Kubeadm, IGNITION), Format::Ignition);
     assert_eq!(format(Distro::Kubeadm, BUTANE), Format::Ignition);
     assert_eq!(format(Distro::Talos, TALOS), Format::Talos);
-    let mixed = Inputs { format: Some(Format::Talos), ..machine(Distro::K3s) };
+    let mixed = Inputs { format: Some(Format::Talos), ..instance(Distro::K3s) };
     assert_eq!(refused(&mixed).field, "userData.type");
 }
 

@@ -3,10 +3,10 @@
 use joiner_cloud::bootstrap::{Distro, Origin};
 use serde_json::{Value, json};
 
-use crate::shared::{cloud_config, machine, refused, rendered, text, warnings, with_user};
+use crate::shared::{cloud_config, instance, refused, rendered, text, warnings, with_user};
 
 fn k3s(user: &str) -> joiner_cloud::bootstrap::Inputs {
-    let mut inputs = with_user(machine(Distro::K3s), user);
+    let mut inputs = with_user(instance(Distro::K3s), user);
     inputs.provider_id = joiner_cloud::bootstrap::ProviderId::Known("proxmox://r/1".to_owned());
     inputs
 }
@@ -34,7 +34,7 @@ fn ours_comes_first_and_all_of_the_users_is_kept() {
     assert_eq!(paths(&config), files);
     assert_eq!(config["packages"], json!(["jq"]));
     assert_eq!(config["ntp"], json!({"enabled": true}));
-    assert_eq!(warnings(&inputs), ["hostname is the machine's own; the user's is not used"]);
+    assert_eq!(warnings(&inputs), ["hostname is the instance's own; the user's is not used"]);
     let report = rendered(&inputs).report;
     let keys: Vec<_> = report.keys.iter().map(|(key, origin)| (key.as_str(), *origin)).collect();
     assert_eq!(
@@ -118,7 +118,7 @@ fn of_two_files_at_one_path_the_users_is_written() {
 fn commands_before_the_join_are_taken_out_of_the_text() {
     let user =
         "#cloud-config\npreJoinCommands:\n- mount /data\n- [touch, 'a b']\nruncmd: [after]\n";
-    let mut inputs = with_user(machine(Distro::K3s), user);
+    let mut inputs = with_user(instance(Distro::K3s), user);
     let pre_join = json!(["/bin/sh", "/usr/local/lib/joiner/pre-join.sh"]);
     let commands = json!([pre_join, "mount /data", ["touch", "a b"], join(), "after"]);
     assert_eq!(cloud_config(&inputs)["runcmd"], commands);

@@ -4,10 +4,10 @@ use expect_test::expect;
 use joiner_cloud::bootstrap::{Distro, Inputs, Login, Proxy, Registry, Secret};
 use serde_json::json;
 
-use crate::shared::{cloud_config, file, machine, refused, text, with_user, yaml, yaml_file};
+use crate::shared::{cloud_config, file, instance, refused, text, with_user, yaml, yaml_file};
 
 fn behind_a_proxy(distro: Distro) -> Inputs {
-    let mut inputs = machine(distro);
+    let mut inputs = instance(distro);
     inputs.proxy = Some(Proxy {
         http: Some(Secret::from("http://u:p%40ss@proxy.example.org:3128")),
         https: Some(Secret::from("http://proxy.example.org:3128")),
@@ -94,7 +94,7 @@ fn a_proxy_that_is_none_is_refused_without_its_password() {
 }
 
 fn mirrored(distro: Distro) -> Inputs {
-    let mut inputs = machine(distro);
+    let mut inputs = instance(distro);
     let mirror = |host: &str, endpoint: &str| Registry {
         host: host.to_owned(),
         endpoints: vec![endpoint.to_owned()],

@@ -1,15 +1,15 @@
-//! The user's text alone, with the machine's values in it.
+//! The user's text alone, with the instance's values in it.
 
 use joiner_cloud::bootstrap::{
     Distro, ErrorKind, Format, Inputs, Mode, ProviderId, needs_token, render,
 };
 
 use crate::shared::{
-    LABELS, PINNED_TOKEN, TAINTS, TOKEN, ca, machine, refused, rendered, with_user,
+    LABELS, PINNED_TOKEN, TAINTS, TOKEN, ca, instance, refused, rendered, with_user,
 };
 
 fn replacing(distro: Distro, user: &str) -> Inputs {
-    Inputs { mode: Mode::Replace, ..with_user(machine(distro), user) }
+    Inputs { mode: Mode::Replace, ..with_user(instance(distro), user) }
 }
 
 fn text(inputs: &Inputs) -> String {
@@ -81,7 +81,7 @@ fn only_what_is_asked_for_must_be_known() {
 #[test]
 fn a_token_is_made_only_if_it_is_asked_for() {
     let needs = |distro, mode, user: &str| {
-        let inputs = with_user(machine(distro), user);
+        let inputs = with_user(instance(distro), user);
         needs_token(distro, mode, &inputs.user)
     };
     assert!(needs(Distro::Kubeadm, Mode::Merge, ""));

@@ -8,13 +8,13 @@ use joiner_cloud::bootstrap::{
 use joiner_core::taint::{Effect, Taint};
 use proptest::prelude::*;
 
-use crate::shared::{machine, rendered, warnings, with_user, yaml_file};
+use crate::shared::{instance, rendered, warnings, with_user, yaml_file};
 
 const SECRET: &str = "zzzzzzzzzzzzzzzz";
 
-/// A machine all of whose secrets are the same word.
+/// An instance all of whose secrets are the same word.
 fn full_of_secrets(distro: Distro, format: Option<Format>) -> Inputs {
-    let mut inputs = machine(distro);
+    let mut inputs = instance(distro);
     inputs.format = format;
     inputs.token = Some(Token::Minted(BootstrapToken::read(&format!("abcdef.{SECRET}")).unwrap()));
     inputs.proxy =
@@ -63,14 +63,14 @@ fn errors_do_not_quote_the_users_text() {
         format!("variant: fcos\nversion: 1.5.0\npasswd: {{users: [{{uid: {SECRET}}}]}}\n"),
         format!("version: v1alpha1\nmachine: {{token: {SECRET}}}\n"),
     ] {
-        let error = render(&with_user(machine(Distro::Kubeadm), &user)).unwrap_err();
+        let error = render(&with_user(instance(Distro::Kubeadm), &user)).unwrap_err();
         assert!(!format!("{error} {error:?}").contains(SECRET), "{error}");
     }
 }
 
 #[test]
 fn the_report_says_what_was_made() {
-    let encoded = encode(rendered(&machine(Distro::K3s)), Carrier::VsphereGuestinfo).unwrap();
+    let encoded = encode(rendered(&instance(Distro::K3s)), Carrier::VsphereGuestinfo).unwrap();
     let text = encoded.report.to_string();
     let mut lines = text.lines();
     let first = lines.next().unwrap();
@@ -90,14 +90,14 @@ fn secrets_in_a_text_that_many_read_are_warned_about() {
         "-----BEGIN EC PRIVATE KEY-----".to_owned(),
     ];
     for secret in secrets {
-        let mut inputs = with_user(machine(Distro::K3s), &format!("#!/bin/sh\n# {secret}\n"));
+        let mut inputs = with_user(instance(Distro::K3s), &format!("#!/bin/sh\n# {secret}\n"));
         let warned = warnings(&inputs);
         assert!(warned[0].contains("move it to a Secret"), "{warned:?}");
         assert!(!warned[0].contains(&secret));
         inputs.user = UserText { readable: false, ..inputs.user };
         assert_eq!(warnings(&inputs), Vec::<String>::new());
     }
-    let harmless = with_user(machine(Distro::K3s), "#!/bin/sh\n-----BEGIN PUBLIC KEY-----\n");
+    let harmless = with_user(instance(Distro::K3s), "#!/bin/sh\n-----BEGIN PUBLIC KEY-----\n");
     assert_eq!(warnings(&harmless), Vec::<String>::new());
 }
 
@@ -146,7 +146,7 @@ proptest! {
         arguments in prop::collection::btree_map("x[a-z-]{1,8}", line(), 0..4),
         id in "[!-~]{1,30}",
     ) {
-        let mut inputs = machine(Distro::K3s);
+        let mut inputs = instance(Distro::K3s);
         inputs.provider_id = ProviderId::Known(id.clone());
         inputs.kubelet = joiner_cloud::bootstrap::Kubelet {
             extra_args: arguments.clone(),
@@ -183,7 +183,7 @@ proptest! {
         let user = keys.iter().map(line).collect::<Vec<_>>().concat();
         // JSON's quotes leave line ends of Unicode as they are, and YAML reads them as such.
         prop_assume!(!user.contains(['\u{85}', '\u{2028}']));
-        let config = crate::shared::cloud_config(&with_user(machine(Distro::K3s), &format!("#cloud-config\n{user}")));
+        let config = crate::shared::cloud_config(&with_user(instance(Distro::K3s), &format!("#cloud-config\n{user}")));
         for (key, value) in &keys {
             prop_assert_eq!(config[format!("u{key}")].as_str(), Some(value.as_str()));
         }

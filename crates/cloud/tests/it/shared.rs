@@ -1,4 +1,4 @@
-//! The machine that most tests are about.
+//! The instance that most tests are about.
 
 use joiner_cloud::bootstrap::{
     Distro, Error, GuestLookup, Inputs, Install, Kubelet, Mode, ProviderId, Rendered, UserText,
@@ -35,8 +35,8 @@ pub(crate) fn pairs(pairs: &[(&str, &str)]) -> std::collections::BTreeMap<String
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// A machine of the pool `general`, whose guest finds out its provider id by DMI.
-pub(crate) fn machine(distro: Distro) -> Inputs {
+/// An instance of the pool `general`, whose guest finds out its provider id by DMI.
+pub(crate) fn instance(distro: Distro) -> Inputs {
     let version = match distro {
         Distro::Rke2 | Distro::Rke2Airgapped => "v1.33.4+rke2r1",
         Distro::K3s => "v1.33.4+k3s1",
@@ -108,7 +108,7 @@ pub(crate) fn yaml(text: &str) -> Value {
     serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The cloud-config that a machine gets.
+/// The cloud-config that an instance gets.
 pub(crate) fn cloud_config(inputs: &Inputs) -> Value {
     let text = text(inputs);
     assert!(text.starts_with("#cloud-config\n"), "{text}");

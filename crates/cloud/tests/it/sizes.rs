@@ -8,14 +8,14 @@ use joiner_cloud::bootstrap::{
     encode, guestinfo_keys, token::Token,
 };
 
-use crate::shared::{machine, rendered, with_user};
+use crate::shared::{instance, rendered, with_user};
 
 const SCRIPT: &str = "#!/bin/sh\n";
 
 /// Encodes a user's text of `len` bytes that begins with `head`.
 fn encoded(head: &str, len: usize, carrier: Carrier) -> Result<Encoded, Error> {
     let text = format!("{head}{}", "a".repeat(len - head.len()));
-    encode(rendered(&with_user(machine(Distro::None), &text)), carrier)
+    encode(rendered(&with_user(instance(Distro::None), &text)), carrier)
 }
 
 /// A text that does not compress: letters out of a simple generator.
@@ -57,10 +57,10 @@ fn cloudstack_compresses_only_for_cloud_init_and_only_if_need_be() {
     assert_eq!(encoded(talos, 24_577, auto).unwrap_err().kind, ErrorKind::UserDataTooLarge);
     let ignition = "{\"ignition\":{\"version\":\"3.4.0\"}}";
     let user = format!("{ignition}{}", " ".repeat(30_000));
-    let error = encode(rendered(&with_user(machine(Distro::None), &user)), auto).unwrap_err();
+    let error = encode(rendered(&with_user(instance(Distro::None), &user)), auto).unwrap_err();
     assert_eq!(error.kind, ErrorKind::UserDataTooLarge);
     assert_eq!(encoded("what?", 100, always).unwrap().encoding, Encoding::Base64);
-    let noise = rendered(&with_user(machine(Distro::None), &noise(SCRIPT, 60_000)));
+    let noise = rendered(&with_user(instance(Distro::None), &noise(SCRIPT, 60_000)));
     assert_eq!(encode(noise, auto).unwrap_err().kind, ErrorKind::UserDataTooLarge);
 }
 
@@ -95,7 +95,7 @@ fn vsphere_compresses_what_is_not_small() {
 #[test]
 fn vsphere_warns_and_then_refuses() {
     let carrier = Carrier::VsphereGuestinfo;
-    let slow = rendered(&with_user(machine(Distro::None), &noise(SCRIPT, 100_000)));
+    let slow = rendered(&with_user(instance(Distro::None), &noise(SCRIPT, 100_000)));
     let slow = encode(slow, carrier).unwrap();
     assert!(slow.report.warnings[0].text.contains("slow to read"), "{}", slow.report);
     assert!(encoded(SCRIPT, 524_288, carrier).is_ok());
@@ -126,7 +126,7 @@ fn an_image_for_proxmox_has_the_text_itself() {
 
 #[test]
 fn a_token_that_stays_is_warned_about_where_user_data_stays() {
-    let mut inputs = machine(Distro::Kubeadm);
+    let mut inputs = instance(Distro::Kubeadm);
     let warned = |inputs: &Inputs, carrier| {
         let encoded = encode(rendered(inputs), carrier).unwrap();
         encoded.report.warnings.iter().any(|warning| warning.text.contains("stays readable"))

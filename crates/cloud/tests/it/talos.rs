@@ -3,7 +3,7 @@
 use joiner_cloud::bootstrap::{Distro, ErrorKind, Inputs, Login, ProviderId, Registry, Secret};
 use serde_json::{Value, json};
 
-use crate::shared::{ca, machine, pairs, refused, rendered, text, warnings, with_user, yaml};
+use crate::shared::{ca, instance, pairs, refused, rendered, text, warnings, with_user, yaml};
 
 const BASE: &str = "\
 version: v1alpha1
@@ -23,7 +23,7 @@ cluster:
 ";
 
 fn talos(base: &str) -> Inputs {
-    let mut inputs = with_user(machine(Distro::Talos), base);
+    let mut inputs = with_user(instance(Distro::Talos), base);
     inputs.provider_id = ProviderId::Known("proxmox://region-1/20001".to_owned());
     inputs
 }

@@ -6,7 +6,7 @@ use joiner_cloud::bootstrap::{
     trust::CaBundle,
 };
 
-use crate::shared::{CA, PINNED_TOKEN, ca, machine, minted, refused, yaml_file};
+use crate::shared::{CA, PINNED_TOKEN, ca, instance, minted, refused, yaml_file};
 
 const SPKI: &str = "sha256:96775d278f48a23e0efff59a00dbc6a7011496c938d9e302b19e7a4f43c3f61e";
 const PEM: &str = "74b0b1dfebb04785da4bd028ae15e86ec4e7b1e07c28cbd8058d632231cd0e57";
@@ -58,18 +58,18 @@ fn what_is_no_authority_is_refused() {
 #[test]
 fn nobody_joins_a_cluster_unchecked() {
     for distro in [Distro::Kubeadm, Distro::K3s, Distro::Rke2] {
-        let mut inputs = machine(distro);
+        let mut inputs = instance(distro);
         inputs.ca = None;
         let error = refused(&inputs);
         assert_eq!((error.kind.condition(), error.kind.reason()), ("BootstrapReady", "CAUnknown"));
     }
-    let text = crate::shared::text(&machine(Distro::Kubeadm));
+    let text = crate::shared::text(&instance(Distro::Kubeadm));
     assert!(!text.to_lowercase().contains("unsafeskipcaverification"));
 }
 
 #[test]
 fn tokens_carry_the_pin() {
-    let mut inputs = machine(Distro::K3s);
+    let mut inputs = instance(Distro::K3s);
     let mut token = |token, pin| {
         (inputs.token, inputs.pin_ca) = (Some(token), pin);
         yaml_file(&inputs, K3S)["token"].as_str().unwrap().to_owned()
@@ -87,7 +87,7 @@ fn a_token_that_is_none_is_refused() {
         let error = SupervisorToken::read(&Secret::from(text)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::JoinTokenInvalid, "{text:?}");
     }
-    let mut inputs = machine(Distro::Kubeadm);
+    let mut inputs = instance(Distro::Kubeadm);
     inputs.token = Some(Token::Given(Secret::from("s3cret-of-mine")));
     let error = refused(&inputs);
     assert_eq!(error.kind, ErrorKind::JoinTokenInvalid);

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     disruption::{
-        ClaimFacts, Drifted, Fleet, HeldMove, KeptBy, Machine, NodeBudget, Paused, PodFacts,
+        ClaimFacts, Drifted, Fleet, HeldMove, Instance, KeptBy, NodeBudget, Paused, PodFacts,
         PoolRules,
     },
     pod::{Pod, Role},
@@ -22,7 +22,7 @@ pub fn minutes(count: i64) -> SignedDuration {
     SignedDuration::from_mins(count)
 }
 
-/// The machines of a snapshot, about to be judged: those with a claim are ready and have been quiet
+/// The instances of a snapshot, about to be judged: those with a claim are ready and have been quiet
 /// for an hour, each of their pods can move, and each pool of the snapshot allows everything.
 pub fn fleet(snapshot: &Snapshot) -> FleetBuilder {
     let rules = |pool: &NodePool| {
@@ -37,7 +37,7 @@ pub fn fleet(snapshot: &Snapshot) -> FleetBuilder {
     };
     FleetBuilder {
         fleet: Fleet {
-            machines: snapshot.nodes.iter().map(machine).collect(),
+            instances: snapshot.nodes.iter().map(instance).collect(),
             pools: snapshot.pools.iter().map(rules).collect(),
             now: now(),
             ..Fleet::default()
@@ -47,7 +47,7 @@ pub fn fleet(snapshot: &Snapshot) -> FleetBuilder {
     }
 }
 
-fn machine(node: &Node) -> Machine {
+fn instance(node: &Node) -> Instance {
     let claim = node.claim.as_ref().map(|_| ClaimFacts {
         quiet_since: node.initialized.then(|| now() - minutes(60)),
         consolidatable: node.initialized,
@@ -58,7 +58,7 @@ fn machine(node: &Node) -> Machine {
         PodFacts { reschedulable: moves, movable: moves, ..PodFacts::default() }
     };
     let pods = node.pods.iter().map(facts).collect();
-    Machine { claim, ready: true, pods, ..Machine::default() }
+    Instance { claim, ready: true, pods, ..Instance::default() }
 }
 
 /// Builds a [`Fleet`].
@@ -87,26 +87,28 @@ impl FleetBuilder {
         self
     }
 
-    /// Changes what is known of a machine.
-    pub fn machine(mut self, name: &str, change: impl FnOnce(&mut Machine)) -> Self {
+    /// Changes what is known of an instance.
+    pub fn instance(mut self, name: &str, change: impl FnOnce(&mut Instance)) -> Self {
         let at = self.names.iter().position(|own| own == name).expect("a node of the snapshot");
-        change(&mut self.fleet.machines[at]);
+        change(&mut self.fleet.instances[at]);
         self
     }
 
-    /// Changes what a machine's claim says.
+    /// Changes what an instance's claim says.
     pub fn claim(self, name: &str, change: impl FnOnce(&mut ClaimFacts)) -> Self {
-        self.machine(name, |machine| change(machine.claim.as_mut().expect("a machine of ours")))
+        self.instance(name, |instance| {
+            change(instance.claim.as_mut().expect("an instance of ours"))
+        })
     }
 
-    /// The machine is not what its pool wants, since some minutes.
+    /// The instance is not what its pool wants, since some minutes.
     pub fn drifted(self, name: &str, minutes_ago: i64) -> Self {
         let since = now() - minutes(minutes_ago);
         let drifted = Drifted { reason: "NodePoolDrifted".to_owned(), since };
         self.claim(name, |claim| claim.drifted = Some(drifted))
     }
 
-    /// Something happened to the machine's pods some minutes ago.
+    /// Something happened to the instance's pods some minutes ago.
     pub fn busy(self, name: &str, minutes_ago: i64) -> Self {
         self.claim(name, |claim| claim.quiet_since = Some(now() - minutes(minutes_ago)))
     }
@@ -118,7 +120,7 @@ impl FleetBuilder {
         let at =
             nodes.find_map(|(node, pods)| Some((node, pods.iter().position(|own| *own == key)?)));
         let (node, pod) = at.expect("a pod of a node of the snapshot");
-        change(&mut self.fleet.machines[node].pods[pod]);
+        change(&mut self.fleet.instances[node].pods[pod]);
         self
     }
 
@@ -130,7 +132,7 @@ impl FleetBuilder {
         })
     }
 
-    /// Such machines are left alone for some minutes.
+    /// Such instances are left alone for some minutes.
     pub fn held_back(mut self, pool: &str, instance_type: &str, for_minutes: i64) -> Self {
         self.fleet.held_back.push(HeldMove {
             pool: pool.to_owned(),

@@ -33,14 +33,14 @@ pub fn node(name: &str) -> NodeBuilder {
 pub struct NodeBuilder(pub(super) Node);
 
 impl NodeBuilder {
-    /// Makes it a machine of a pool, with a claim named like the node.
+    /// Makes it an instance of a pool, with a claim named like the node.
     pub fn pool(mut self, pool: &str) -> Self {
         self.0.pool = Some(pool.to_owned());
         self.0.claim.clone_from(&self.0.node);
         self.label(label::NODE_POOL, pool)
     }
 
-    /// Makes it a machine of a type, on demand.
+    /// Makes it an instance of a type, on demand.
     pub fn of_type(self, name: &str) -> Self {
         self.label(label::INSTANCE_TYPE, name)
             .label(label::CAPACITY_TYPE, label::CAPACITY_TYPE_ON_DEMAND)

@@ -33,7 +33,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Adds a label to its machines.
+    /// Adds a label to its instances.
     pub fn label(mut self, key: &str, value: &str) -> Self {
         self.0.labels.insert(key.to_owned(), value.to_owned());
         self
@@ -45,7 +45,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Adds a taint to its machines.
+    /// Adds a taint to its instances.
     pub fn taint(mut self, key: &str, value: &str, effect: Effect) -> Self {
         self.0.taints.push(taint(key, value, effect));
         self
@@ -87,7 +87,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Keeps a fixed number of machines.
+    /// Keeps a fixed number of instances.
     pub fn fixed(mut self) -> Self {
         self.0.is_static = true;
         self

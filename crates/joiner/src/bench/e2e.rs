@@ -62,7 +62,7 @@ pub(crate) struct E2eArgs {
     #[arg(long, value_name = "PATH")]
     joiner: Option<PathBuf>,
     /// What happens once all pods run, instead of the scenario's own: none, fewer (pods, as the
-    /// scenario says), the percentage of pods that stay, drift (of all machines), or drain (the pool
+    /// scenario says), the percentage of pods that stay, drift (of all instances), or drain (the pool
     /// is deleted)
     #[arg(long, value_name = "WHAT", value_parser = Then::parse)]
     then: Option<Then>,

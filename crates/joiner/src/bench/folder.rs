@@ -75,7 +75,7 @@ impl Folder {
         self.path.join("snapshot")
     }
 
-    /// The machines that can be had.
+    /// The instances that can be had.
     pub(super) fn instance_types(&self) -> PathBuf {
         self.path.join("instance-types.json")
     }

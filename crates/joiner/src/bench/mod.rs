@@ -82,7 +82,7 @@ enum Suite {
     E2e(e2e::E2eArgs),
     /// Play the same scenarios in virtual time on the laboratory, and show what they come to
     Stories(stories::StoriesArgs),
-    /// Measure vSphere's provider: many claims at once, calls per machine, lists of thousands
+    /// Measure vSphere's provider: many claims at once, calls per instance, lists of thousands
     Vsphere(vsphere::VsphereArgs),
 }
 

@@ -121,8 +121,8 @@ pub(super) fn one_of(key: &str, values: &[&str]) -> Value {
     json!({"key": key, "operator": "In", "values": values})
 }
 
-/// A machine of `instance_type` that runs, and its claim.
-pub(super) fn running_machine(
+/// An instance of `instance_type` that runs, and its claim.
+pub(super) fn running_instance(
     index: usize,
     pool: &str,
     instance_type: &InstanceType,

@@ -148,7 +148,7 @@ impl Result {
         if let Some(expected) = self.expected_claims.map(number)
             && expected != number(self.claims)
         {
-            let wrong = format!("{} machines instead of {expected}", number(self.claims));
+            let wrong = format!("{} instances instead of {expected}", number(self.claims));
             remarks.push(format!("{}: {}.", self.workload, text::styled(&wrong, BAD)));
         }
         if let Some(theirs) = &self.karpenter {
@@ -228,13 +228,13 @@ pub(super) fn render(results: &[Result]) -> String {
         right("P50"),
         right("P95"),
         right("MEMORY"),
-        right("MACHINES"),
+        right("INSTANCES"),
         right("PRICE/H"),
         right("AT LEAST"),
         right("ABOVE BEST"),
         right("KARPENTER P50"),
         right("FASTER"),
-        right("ITS MACHINES"),
+        right("ITS INSTANCES"),
         right("ITS PRICE/H"),
     ]);
     for result in results {
@@ -245,7 +245,7 @@ pub(super) fn render(results: &[Result]) -> String {
         "Times are of planning alone, reading excluded; memory is the whole process's, reading \
          included."
             .to_owned(),
-        "Machines and prices are means over the seeds; every plan passed the checker.".to_owned(),
+        "Instances and prices are means over the seeds; every plan passed the checker.".to_owned(),
         "The best possible price lies between AT LEAST and PRICE/H; a plan is ABOVE BEST dearer than \
          it at most."
             .to_owned(),

@@ -67,9 +67,9 @@ pub(super) enum Then {
     Fewer,
     /// Deployments keep this percentage of their pods; the controller consolidates.
     Keep(u8),
-    /// The pool's template changes, so that each machine is replaced.
+    /// The pool's template changes, so that each instance is replaced.
     Drift,
-    /// The pool is deleted while all its machines are in use, so that each is drained.
+    /// The pool is deleted while all its instances are in use, so that each is drained.
     Drain,
 }
 
@@ -94,18 +94,22 @@ impl Then {
 
     /// For people.
     pub(super) fn about(self) -> String {
-        let settled = "until the last machine has come or gone before two quiet minutes";
+        let settled = "until the last instance has come or gone before two quiet minutes";
         match self {
             Self::Nothing => "nothing".to_owned(),
             Self::Fewer => format!("fewer pods, {settled}"),
             Self::Keep(0) => {
-                "all pods go, until the controller has removed all machines".to_owned()
+                "all pods go, until the controller has removed all instances".to_owned()
             }
             Self::Keep(percent) => format!("{percent} % of the pods stay, {settled}"),
-            Self::Drift => "the pool's template changes, until each machine is replaced".to_owned(),
-            Self::Drain => "the pool is deleted with all its pods, until all machines are drained \
+            Self::Drift => {
+                "the pool's template changes, until each instance is replaced".to_owned()
+            }
+            Self::Drain => {
+                "the pool is deleted with all its pods, until all instances are drained \
                             and gone"
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 
@@ -255,7 +259,7 @@ pub(super) static ALL: [Scenario; 7] = [
     },
     Scenario {
         name: "drift",
-        about: "300 small pods spread over hosts and 300 large ones; then all machines drift",
+        about: "300 small pods spread over hosts and 300 large ones; then all instances drift",
         loads: || vec![over_hosts(load("small", SMALL, 300, 300)), load("large", LARGE, 300, 300)],
         then: Then::Drift,
         limits: Some([limit(5, 425, 0.7), limit(50, 470, 1.05)]),

@@ -28,7 +28,7 @@ use crate::{
     text::{self, Align, BAD, Cell, Table},
 };
 
-/// How long no machine may have come or gone until the cluster has settled.
+/// How long no instance may have come or gone until the cluster has settled.
 const SETTLED_AFTER: Duration = Duration::from_mins(3);
 /// How often the cluster is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ pub(crate) struct StoriesArgs {
     #[arg(value_name = "SCENARIO", value_parser = scenarios::names())]
     scenarios: Vec<String>,
     /// What happens once all pods run, instead of the scenario's own: none, fewer (pods, as the
-    /// scenario says), the percentage of pods that stay, drift (of all machines), or drain (the pool
+    /// scenario says), the percentage of pods that stay, drift (of all instances), or drain (the pool
     /// is deleted)
     #[arg(long, value_name = "WHAT", value_parser = Then::parse)]
     then: Option<Then>,
@@ -246,14 +246,14 @@ impl Stage {
         self.chapter(name, begin, self.since(begin), unfinished)
     }
 
-    /// Waits until no machine has come or gone for a while, and all pods run.
+    /// Waits until no instance has come or gone for a while, and all pods run.
     async fn until_settled(&self, begin: Timestamp) -> Result<Chapter, Failure> {
-        let (mut machines, mut changed) = (self.claims(), begin);
+        let (mut instances, mut changed) = (self.claims(), begin);
         loop {
             self.clock.sleep(LOOK_EVERY).await;
             let now = self.claims();
-            if now != machines || !self.all_run() {
-                (machines, changed) = (now, self.clock.now());
+            if now != instances || !self.all_run() {
+                (instances, changed) = (now, self.clock.now());
             }
             let took = changed.duration_since(begin).as_secs_f64();
             if self.since(changed) >= SETTLED_AFTER.as_secs_f64() {

@@ -90,15 +90,15 @@ fn the_report_compares_and_says_where_karpenter_is_better() {
     result.tell_pass(&[measured(0)], 1);
     let text = report::render(&[result]);
     expect![[r"
-        WORKLOAD  PODS  PODS/S      P50       P95  MEMORY  MACHINES  PRICE/H  AT LEAST  ABOVE BEST  KARPENTER P50  FASTER  ITS MACHINES    ITS PRICE/H
+        WORKLOAD  PODS  PODS/S      P50       P95  MEMORY  INSTANCES  PRICE/H  AT LEAST  ABOVE BEST  KARPENTER P50  FASTER  ITS INSTANCES    ITS PRICE/H
         diverse    100   8,333  12.0 ms  300.0 ms   0 MiB        20   1.0000    1.0000      ≤ 0.0%         1.50 s  125.0×         18–21  0.9000–0.9500
 
         Times are of planning alone, reading excluded; memory is the whole process's, reading included.
-        Machines and prices are means over the seeds; every plan passed the checker.
+        Instances and prices are means over the seeds; every plan passed the checker.
         The best possible price lies between AT LEAST and PRICE/H; a plan is ABOVE BEST dearer than it at most.
         diverse: pods that never fit cost the others +25.0 % (at most 10 % is wanted).
         diverse: with 1 × 1.5 MB of lists a whole pass took 250.0 ms (at most 200.0 ms is wanted) and 32 MiB besides the objects (at most 64 MiB).
-        diverse: 20 machines instead of 21.
+        diverse: 20 instances instead of 21.
         diverse: 5.3 % dearer than Karpenter's dearest plans.
         diverse: Karpenter left 1 pod without a place, over all seeds.
     "]].assert_eq(&anstream::adapter::strip_str(&text).to_string());

@@ -36,10 +36,10 @@ use crate::{
 /// Claims that come at once, and how long a clone takes then.
 const CLAIMS: u32 = 200;
 const CLONE_TAKES: Duration = Duration::from_secs(1);
-/// Machines among which one more is made, and the most of them are listed.
+/// Instances among which one more is made, and the most of them are listed.
 const FEW: usize = 100;
 const MANY: usize = 5_000;
-/// Machines over which calls are counted, after the first: what is looked at once is no part of it.
+/// Instances over which calls are counted, after the first: what is looked at once is no part of it.
 const COUNTED: u32 = 10;
 
 /// `joiner bench vsphere`.
@@ -73,9 +73,9 @@ impl VsphereArgs {
 enum Part {
     /// Many claims at once.
     Burst,
-    /// Calls for one more machine among few.
+    /// Calls for one more instance among few.
     Few,
-    /// Calls for one more machine among many, and a list of all.
+    /// Calls for one more instance among many, and a list of all.
     Many,
 }
 
@@ -120,22 +120,22 @@ struct Burst {
     /// The most clones that were under way, and how many may be.
     clones_max: usize,
     clones_limit: usize,
-    calls_per_machine: f64,
+    calls_per_instance: f64,
 }
 
-/// Calls for one more machine.
+/// Calls for one more instance.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Calls {
     among: usize,
-    per_machine: f64,
+    per_instance: f64,
 }
 
-/// A list of all machines.
+/// A list of all instances.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct List {
-    machines: usize,
+    instances: usize,
     seconds: f64,
     calls: u64,
     /// The most memory that it took on top of what the process had before; on the vCenter in the
@@ -236,13 +236,13 @@ async fn burst(vcsim: Option<&Path>, claims: u32) -> Result<Measured, Failure> {
         seconds: started.elapsed().as_secs_f64(),
         clones_max: counter.clones_max(),
         clones_limit: limits.full_clones,
-        calls_per_machine: counter.calls() as f64 / f64::from(claims),
+        calls_per_instance: counter.calls() as f64 / f64::from(claims),
     };
     Ok(Measured { burst: Some(burst), ..Measured::default() })
 }
 
-async fn among(vcsim: Option<&Path>, machines: usize, lists: bool) -> Result<Measured, Failure> {
-    let server = Server::start(vcsim, machines, Duration::ZERO).await?;
+async fn among(vcsim: Option<&Path>, instances: usize, lists: bool) -> Result<Measured, Failure> {
+    let server = Server::start(vcsim, instances, Duration::ZERO).await?;
     let counter = Arc::new(Counter::default());
     let provider = provider(&server, &counter, Limits::default());
     let class = server.class();
@@ -251,8 +251,8 @@ async fn among(vcsim: Option<&Path>, machines: usize, lists: bool) -> Result<Mea
     for number in 1..=COUNTED {
         provider.create(&order(&class, number)).await.map_err(|error| failed(&error))?;
     }
-    let per_machine = (counter.calls() - before) as f64 / f64::from(COUNTED);
-    let calls = Calls { among: machines, per_machine };
+    let per_instance = (counter.calls() - before) as f64 / f64::from(COUNTED);
+    let calls = Calls { among: instances, per_instance };
     if !lists {
         return Ok(Measured { calls: Some(calls), ..Measured::default() });
     }
@@ -260,7 +260,7 @@ async fn among(vcsim: Option<&Path>, machines: usize, lists: bool) -> Result<Mea
     let (before, started) = (counter.calls(), Instant::now());
     let listed = provider.list().await.map_err(|error| failed(&error))?;
     let list = List {
-        machines: listed.len(),
+        instances: listed.len(),
         seconds: started.elapsed().as_secs_f64(),
         calls: counter.calls() - before,
         grown_bytes: growth.most(),
@@ -294,19 +294,19 @@ fn render(results: &[Results]) -> String {
                 row(
                     format!("{} of {} claims at once, clones of 1 s", own.launched, own.claims),
                     report::duration(own.seconds),
-                    format!("{:.1} per machine", own.calls_per_machine),
+                    format!("{:.1} per instance", own.calls_per_instance),
                     none(),
                     format!("{} of at most {}", own.clones_max, own.clones_limit),
                 );
             }
             if let Some(own) = calls {
                 let among = text::thousands(own.among);
-                let calls = format!("{:.1} per machine", own.per_machine);
-                row(format!("one more machine among {among}"), none(), calls, none(), none());
+                let calls = format!("{:.1} per instance", own.per_instance);
+                row(format!("one more instance among {among}"), none(), calls, none(), none());
             }
             if let Some(own) = list {
                 row(
-                    format!("list {} machines", text::thousands(own.machines)),
+                    format!("list {} instances", text::thousands(own.instances)),
                     report::duration(own.seconds),
                     own.calls.to_string(),
                     format!("+{} MiB", own.grown_bytes >> 20),

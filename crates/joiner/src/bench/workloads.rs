@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{
     objects::{
         Names, Size, ZONES, affinity, container, instance_type_file, one_of, pod, pool,
-        running_machine, spread, term,
+        running_instance, spread, term,
     },
     random::Random,
 };
@@ -66,7 +66,7 @@ pub(super) const ALL: &[Workload] = &[
         sizes: &[4_000],
         objects: preference,
         preferences: PreferencePolicy::Ignore,
-        claims: |pods, seed| Some(pods.div_ceil(preference_pods_per_machine(seed))),
+        claims: |pods, seed| Some(pods.div_ceil(preference_pods_per_instance(seed))),
         ..DEFAULTS
     },
     Workload {
@@ -95,7 +95,7 @@ pub(super) const ALL: &[Workload] = &[
     },
     Workload {
         name: "daemons",
-        about: "12 daemon sets, some of them for some machines only",
+        about: "12 daemon sets, some of them for some instances only",
         sizes: &[2_000],
         objects: daemons,
         ..DEFAULTS
@@ -109,7 +109,7 @@ pub(super) const ALL: &[Workload] = &[
     },
     Workload {
         name: NEVER_FIT,
-        about: "one pod in five wants a GPU that no machine has",
+        about: "one pod in five wants a GPU that no instance has",
         sizes: &[10_000],
         objects: never_fit,
         never_fit: |pods| pods / 5,
@@ -215,7 +215,7 @@ fn random_label(random: &mut Random, key: &str) -> Value {
 }
 
 /// Karpenter's preference benchmark: equal pods that would like one zone, would like to be alone in
-/// their zone (which only the first can be), and alone on their machine.
+/// their zone (which only the first can be), and alone on their instance.
 fn preference(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     add(pool("default"));
     let mut names = Names::new("pod");
@@ -235,7 +235,7 @@ fn preference(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
 }
 
 /// How many of a seed's preference pods the largest type takes: 399.9 CPUs, 819,190Mi, 4,000 pods.
-fn preference_pods_per_machine(seed: u64) -> usize {
+fn preference_pods_per_instance(seed: u64) -> usize {
     let size = Size::draw(&mut Random::new(seed));
     (399_900 / size.cpu).min(819_190 / size.memory).min(4_000) as usize
 }
@@ -319,7 +319,7 @@ fn wide(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     }
 }
 
-/// A cluster that is nearly full: each machine has eight pods that take a tenth of it each.
+/// A cluster that is nearly full: each instance has eight pods that take a tenth of it each.
 fn full_nodes(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     add(pool("default"));
     let types = fake_types();
@@ -333,7 +333,7 @@ fn full_nodes(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     for index in 0..(pods / 5).max(1) {
         // The on-demand offerings come after the two for spot.
         let offering = &sixteen.offerings[2 + index % 3];
-        for object in running_machine(index, "default", sixteen, offering) {
+        for object in running_instance(index, "default", sixteen, offering) {
             add(object);
         }
         for bound in 0..8 {
@@ -385,7 +385,7 @@ fn pools(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     }
 }
 
-/// Daemon sets that each machine pays for: most on every one, some in one zone or on large ones only.
+/// Daemon sets that each instance pays for: most on every one, some in one zone or on large ones only.
 fn daemons(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     add(pool("default"));
     for index in 0..12_u32 {
@@ -471,7 +471,7 @@ fn zonal_volume(name: &str, zone: &str) -> Value {
     })
 }
 
-/// Karpenter's mix, and a crowd of larger pods, tried first, for which there is no machine.
+/// Karpenter's mix, and a crowd of larger pods, tried first, for which there is no instance.
 fn never_fit(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     let hopeless = pods / 5;
     diverse(pods - hopeless, random, add);

@@ -24,7 +24,7 @@ pub(super) struct Audience {
     view: View,
     stage: Stage,
     summary: Summary,
-    /// Where machines are made, if that can be looked into.
+    /// Where instances are made, if that can be looked into.
     estate: Option<Estate>,
     start: Timestamp,
     /// The number of the next happening to tell, for those who read lines.

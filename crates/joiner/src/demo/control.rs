@@ -17,14 +17,14 @@ use joiner_operator::{
 
 use crate::errors::{Failure, chain};
 
-/// Machines that fall silent are replaced after a minute: nobody wants to watch for ten.
+/// Instances that fall silent are replaced after a minute: nobody wants to watch for ten.
 const REPAIR: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(1) },
     RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(1) },
 ];
 
 /// What cares for the laboratory's cluster, for ever, and counts what it does on a page of metrics.
-/// Its machines are KWOK's.
+/// Its instances are KWOK's.
 pub(crate) fn control_loop(
     lab: &Lab,
     seed: u64,
@@ -33,7 +33,7 @@ pub(crate) fn control_loop(
     control_loop_with(lab, seed, registry, None)
 }
 
-/// The same with the machines of some cloud, or KWOK's.
+/// The same with the instances of some cloud, or KWOK's.
 pub(super) fn control_loop_with(
     lab: &Lab,
     seed: u64,

@@ -44,22 +44,22 @@ pub(crate) enum Act {
     Scale { namespace: &'static str, deployment: &'static str, replicas: u64 },
     /// Deletes a Job and its pods.
     DeleteJob { namespace: &'static str, job: &'static str },
-    /// Lets the machine fail that has the most pods of those in a pool.
-    FailMachine { pool: &'static str },
-    /// Lets the host fail that runs the most machines.
+    /// Lets the instance fail that has the most pods of those in a pool.
+    FailInstance { pool: &'static str },
+    /// Lets the host fail that runs the most instances.
     FailHost,
     /// Fills a datastore.
     FillDatastore { name: &'static str },
 }
 
-/// The story of a seed on a cloud's machines. Seeds differ in how much of everything there is.
+/// The story of a seed on a cloud's instances. Seeds differ in how much of everything there is.
 pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
     let mut chance = Chance::new(seed).fork("story");
     let web = 5 + chance.below(4);
     let frames = 30 + chance.below(13);
     let rush = web * 3 + chance.below(5);
     let at = SignedDuration::from_secs;
-    // Machines that are cloned and boot take longer than those that are none.
+    // Instances that are cloned and boot take longer than those that are none.
     let later = |seconds| match provider {
         DemoProvider::Kwok => at(seconds),
         DemoProvider::Vsphere => at(seconds + 30),
@@ -76,11 +76,11 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
             acts: base(web, provider).into_iter().map(Act::Create).collect(),
         },
         Chapter {
-            // Long enough for machines of a second turn to be there.
+            // Long enough for instances of a second turn to be there.
             at: at(95),
             title: "A burst",
             text: format!(
-                "{frames} frames to render on machines of their own, and the shop is busy: \
+                "{frames} frames to render on instances of their own, and the shop is busy: \
                  web grows from {web} to {rush} pods."
             ),
             burst: true,
@@ -92,7 +92,7 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
         Chapter {
             at: later(170),
             title: "A pod that fits nowhere",
-            text: "A training job asks for 24 cores, more than any machine of these pools has. \
+            text: "A training job asks for 24 cores, more than any instance of these pools has. \
                    Nothing is made; it is said why."
                 .to_owned(),
             burst: false,
@@ -110,8 +110,8 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
         },
     ];
     chapters.extend(match provider {
-        DemoProvider::Kwok => vec![machine_fails()],
-        DemoProvider::Vsphere => vec![datastore_fills(), host_fails(), machine_is_deleted()],
+        DemoProvider::Kwok => vec![instance_fails()],
+        DemoProvider::Vsphere => vec![datastore_fills(), host_fails(), instance_is_deleted()],
     });
     chapters.push(Chapter {
         at: at(match provider {
@@ -133,25 +133,25 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
     Story { chapters }
 }
 
-fn machine_fails() -> Chapter {
+fn instance_fails() -> Chapter {
     Chapter {
         at: SignedDuration::from_secs(270),
-        title: "A machine fails",
-        text: "The host under the fullest machine of the shop dies, without a word to anyone."
+        title: "An instance fails",
+        text: "The host under the fullest instance of the shop dies, without a word to anyone."
             .to_owned(),
         burst: false,
-        acts: vec![Act::FailMachine { pool: objects::GENERAL }],
+        acts: vec![Act::FailInstance { pool: objects::GENERAL }],
     }
 }
 
-/// While the machines of the burst are cloned.
+/// While the instances of the burst are cloned.
 fn datastore_fills() -> Chapter {
     let [name, other] = DATASTORES;
     Chapter {
         at: SignedDuration::from_secs(102),
         title: "A datastore fills up",
         text: format!(
-            "Somebody copies images to {name} while machines are cloned to it; \
+            "Somebody copies images to {name} while instances are cloned to it; \
              those that find no room are made on {other}."
         ),
         burst: false,
@@ -163,21 +163,21 @@ fn host_fails() -> Chapter {
     Chapter {
         at: SignedDuration::from_secs(310),
         title: "A host fails",
-        text: "The busiest host dies, and all its machines with it; HA starts them on others."
+        text: "The busiest host dies, and all its instances with it; HA starts them on others."
             .to_owned(),
         burst: false,
         acts: vec![Act::FailHost],
     }
 }
 
-fn machine_is_deleted() -> Chapter {
+fn instance_is_deleted() -> Chapter {
     Chapter {
         at: SignedDuration::from_secs(410),
-        title: "A machine is deleted by hand",
-        text: "Somebody deletes the fullest machine of the shop in vCenter, with pods on it."
+        title: "An instance is deleted by hand",
+        text: "Somebody deletes the fullest instance of the shop in vCenter, with pods on it."
             .to_owned(),
         burst: false,
-        acts: vec![Act::FailMachine { pool: objects::GENERAL }],
+        acts: vec![Act::FailInstance { pool: objects::GENERAL }],
     }
 }
 

@@ -1,8 +1,8 @@
-//! The demonstration on vSphere: a vCenter in the process, whose machines join the laboratory's
+//! The demonstration on vSphere: a vCenter in the process, whose instances join the laboratory's
 //! cluster.
 //!
 //! The provider is the one that `joiner run` has, with its client; only the way to the vCenter is
-//! shorter. What a machine becomes is up to the text that it was given: [`guests`] boot with it, and
+//! shorter. What an instance becomes is up to the text that it was given: [`guests`] boot with it, and
 //! the [`mod@cloud_controller`] gives their nodes what a vSphere cluster's does.
 
 #[cfg(test)]
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use joiner_clock::Clock;
 use joiner_cloud::CloudProvider;
-use joiner_lab::{Lab, cluster::machines::MachineSpec};
+use joiner_lab::{Lab, cluster::instances::InstanceSpec};
 use joiner_vcenter::{Serving, VCenter};
 use joiner_view::{prices::Prices, site::Site};
 use joiner_vim::{Credentials, VimSettings};
@@ -31,13 +31,13 @@ use crate::{
     lab, vcenter,
 };
 
-/// The name of the cluster, which its machines' names begin with.
+/// The name of the cluster, which its instances' names begin with.
 const CLUSTER: &str = "demo";
-/// The certificate of an authority whose key nobody has: machines are given its hash, and in a
+/// The certificate of an authority whose key nobody has: instances are given its hash, and in a
 /// laboratory nobody checks it.
 const AUTHORITY: &str = include_str!("vsphere/ca.pem");
 
-/// A vCenter with the laboratory's machines.
+/// A vCenter with the laboratory's instances.
 #[derive(Clone, Debug)]
 pub(super) struct Estate {
     vcenter: VCenter,
@@ -56,7 +56,7 @@ impl Estate {
                 .tag(&format!("{}/datastore/{datastore}", estate::DATACENTER), "k8s", "yes")
                 .expect("the datastores are in the inventory");
         }
-        guests::join(&vcenter, lab.machines(), seed);
+        guests::join(&vcenter, lab.instances(), seed);
         let estate = Self { vcenter, clock };
         estate.furnish(lab);
         estate
@@ -85,16 +85,16 @@ impl Estate {
         let control_plane = self.vcenter.vm(estate::CONTROL_PLANE);
         let control_plane = control_plane.expect("the control plane is in the inventory");
         let role = ("node-role.kubernetes.io/control-plane".to_owned(), String::new());
-        let spec = MachineSpec {
+        let spec = InstanceSpec {
             provider_id: provider_id(&control_plane.uuid),
             labels: [role].into(),
             taints: vec![cloud_controller::control_plane_taint()],
             boot_delay: jiff::SignedDuration::ZERO,
             join_delay: jiff::SignedDuration::ZERO,
             ready_delay: jiff::SignedDuration::ZERO,
-            ..MachineSpec::new(estate::CONTROL_PLANE)
+            ..InstanceSpec::new(estate::CONTROL_PLANE)
         };
-        lab.machines().boot(spec).expect("it is the first machine");
+        lab.instances().boot(spec).expect("it is the first instance");
     }
 
     /// The provider, as a program has it that was started just now.
@@ -113,11 +113,11 @@ impl Estate {
         Ok(Opened { serving })
     }
 
-    /// What machines cost.
+    /// What instances cost.
     pub(super) fn prices() -> Prices {
         let class = NodeClass::read(&class()).expect("the demonstration's class is valid");
-        let machines = class.machines(&Settings::default());
-        Prices::of(&machines.expect("its sizes are valid").types)
+        let instances = class.instances(&Settings::default());
+        Prices::of(&instances.expect("its sizes are valid").types)
     }
 
     /// Lets everything happen in the vCenter when it is due.
@@ -131,7 +131,7 @@ impl Estate {
         picture::site(&self.vcenter.picture())
     }
 
-    /// The host dies that runs the most machines; the control plane's is spared.
+    /// The host dies that runs the most instances; the control plane's is spared.
     pub(super) fn fail_busiest_host(&self) {
         let spared = self.vcenter.vm(estate::CONTROL_PLANE).map(|vm| vm.host);
         let hosts = self.vcenter.picture().hosts;
@@ -143,14 +143,14 @@ impl Estate {
         }
     }
 
-    /// Somebody fills a datastore, but for what machines take that are being cloned.
+    /// Somebody fills a datastore, but for what instances take that are being cloned.
     pub(super) fn fill(&self, datastore: &str) {
         self.vcenter.leave_free(datastore, 1).expect("the story names datastores of the inventory");
     }
 
-    /// Somebody deletes a machine. False if there is none of that name.
-    pub(super) fn delete(&self, machine: &str) -> bool {
-        self.vcenter.remove_vm(machine).is_ok()
+    /// Somebody deletes an instance. False if there is none of that name.
+    pub(super) fn delete(&self, instance: &str) -> bool {
+        self.vcenter.remove_vm(instance).is_ok()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a dump keeps of objects: fields and annotations that plans depend on, and no others.
 //!
 //! What is not listed here is left out, so that nothing new gets into a dump unseen. Tools keep copies of whole objects in
-//! annotations of their own, and classes hold what machines run when they start.
+//! annotations of their own, and classes hold what instances run when they start.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -125,7 +125,7 @@ const PERSISTENT_VOLUME: [&str; 11] = [
     "spec.vsphereVolume{}",
 ];
 
-/// What a class says of its sizes, and no word about how its machines are made or what they run.
+/// What a class says of its sizes, and no word about how its instances are made or what they run.
 const VSPHERE_NODE_CLASS: [&str; 21] = [
     "spec.diskSize",
     "spec.instanceTypes.arch",

@@ -12,8 +12,8 @@ use joiner_plan::Moves;
 use serde::Serialize;
 
 use super::{
-    machine::Judged,
-    places::{Places, PodPlace, new_machine},
+    instance::Judged,
+    places::{Places, PodPlace, new_instance},
 };
 use crate::{
     cli::ExplainDrainArgs,
@@ -26,7 +26,7 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer<'j> {
     nodes: Vec<Drained<'j>>,
-    /// Machines that would be made.
+    /// Instances that would be made.
     replacements: &'j [PlannedClaim],
     /// Whether the drain would come to its end without anybody's help.
     completes: bool,
@@ -58,18 +58,18 @@ struct Step<'j> {
 /// Runs `joiner explain drain`.
 pub(super) fn run(args: &ExplainDrainArgs) -> Result<Exit, Failure> {
     let judged = Judged::read(&args.asking)?;
-    let machines = judged.find_all(&args.nodes)?;
-    let moves = judged.drain(&machines);
-    let answer = Answer::new(&judged, &machines, &moves);
+    let instances = judged.find_all(&args.nodes)?;
+    let moves = judged.drain(&instances);
+    let answer = Answer::new(&judged, &instances, &moves);
     judged.answer(&answer, || render(&answer), args.asking.output)
 }
 
 impl<'j> Answer<'j> {
-    /// What happens to the pods of these machines, and where they go.
-    pub(super) fn new(judged: &'j Judged, machines: &[usize], moves: &'j Moves) -> Self {
+    /// What happens to the pods of these instances, and where they go.
+    pub(super) fn new(judged: &'j Judged, instances: &[usize], moves: &'j Moves) -> Self {
         let places = Places::new(&moves.existing, &moves.claims, &moves.unplaced);
         let nodes: Vec<Drained<'j>> =
-            machines.iter().map(|at| Drained::new(judged, *at, &places)).collect();
+            instances.iter().map(|at| Drained::new(judged, *at, &places)).collect();
         let stops = |pod: &PodPlace<'_>| pod.kept.as_ref().is_some_and(|kept| kept.until.is_none());
         let patient = nodes.iter().filter(|node| !node.forced);
         let mut pods = patient.flat_map(|node| &node.steps).flat_map(|step| &step.pods);
@@ -80,7 +80,7 @@ impl<'j> Answer<'j> {
 
 impl<'j> Drained<'j> {
     fn new(judged: &'j Judged, at: usize, places: &Places<'j>) -> Self {
-        let (node, machine) = (judged.loaded.node(at), &judged.loaded.fleet.machines[at]);
+        let (node, instance) = (judged.loaded.node(at), &judged.loaded.fleet.instances[at]);
         let pods = judged.loaded.pods(at);
         let known: HashMap<String, _> = pods.map(|(pod, facts)| (pod.key(), facts)).collect();
         let on_it = judged.objects.pods.iter().filter(|pod| {
@@ -97,7 +97,7 @@ impl<'j> Drained<'j> {
             node: node.node.as_deref().unwrap_or_default(),
             node_claim: node.claim.as_deref().unwrap_or_default(),
             leaving: node.leaving,
-            forced: machine.claim.as_ref().is_some_and(|claim| claim.has_grace_period),
+            forced: instance.claim.as_ref().is_some_and(|claim| claim.has_grace_period),
             steps: steps.collect(),
         }
     }
@@ -147,12 +147,12 @@ fn node(drained: &Drained<'_>) -> String {
 }
 
 fn verdict(answer: &Answer<'_>) -> String {
-    let machines = match answer.replacements {
-        [] => "No new machine is needed.".to_owned(),
-        [one] => format!("A new machine is needed: {}.", new_machine(one)),
+    let instances = match answer.replacements {
+        [] => "No new instance is needed.".to_owned(),
+        [one] => format!("A new instance is needed: {}.", new_instance(one)),
         many => {
             let price = many.iter().fold(0.0, |sum, claim| sum + claim.price);
-            let count = text::count(many.len(), "new machine");
+            let count = text::count(many.len(), "new instance");
             format!("{count} are needed, {} per hour.", text::price(price))
         }
     };
@@ -170,5 +170,5 @@ fn verdict(answer: &Answer<'_>) -> String {
             "The drain would wait for what is kept above, until somebody does what is said there.";
         styled(hint, BAD)
     };
-    format!("{machines}\n{homeless}{end}\n")
+    format!("{instances}\n{homeless}{end}\n")
 }

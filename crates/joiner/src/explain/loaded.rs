@@ -1,4 +1,4 @@
-//! Machines with all pods that are on them.
+//! Instances with all pods that are on them.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ use joiner_operator::{objects::Objects, pods::node_of, world::Kept as _};
 
 use crate::{input::Input, settings::Settings};
 
-/// A cluster in which every pod that has a machine is on it.
+/// A cluster in which every pod that has an instance is on it.
 ///
-/// To the planner, pods that can move off a machine that is leaving wait for a place like others.
+/// To the planner, pods that can move off an instance that is leaving wait for a place like others.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) snapshot: Snapshot,
@@ -24,18 +24,18 @@ impl Loaded {
     /// The same cluster as the planner's snapshot of it.
     pub(super) fn new(input: &Input, snapshot: &Snapshot, settings: &Settings) -> Self {
         let snapshot = put_back(&input.objects, snapshot);
-        let fleet = input.machines(&snapshot, settings);
+        let fleet = input.instances(&snapshot, settings);
         Self { snapshot, fleet }
     }
 
-    /// The machine at this position.
+    /// The instance at this position.
     pub(super) fn node(&self, at: usize) -> &Node {
         &self.snapshot.nodes[at]
     }
 
-    /// The pods of the machine at this position, and what its removal means for each.
+    /// The pods of the instance at this position, and what its removal means for each.
     pub(super) fn pods(&self, at: usize) -> impl Iterator<Item = (&Pod, &PodFacts)> {
-        self.node(at).pods.iter().zip(&self.fleet.machines[at].pods)
+        self.node(at).pods.iter().zip(&self.fleet.instances[at].pods)
     }
 }
 

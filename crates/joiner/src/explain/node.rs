@@ -1,4 +1,4 @@
-//! `joiner explain node`: why a machine stays or goes, and what would become of its pods.
+//! `joiner explain node`: why an instance stays or goes, and what would become of its pods.
 
 use jiff::Timestamp;
 use joiner_core::{
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     drain,
-    machine::{Glance, Judged, Verdict},
+    instance::{Glance, Judged, Verdict},
     places::{Places, PodPlace, new_shape},
 };
 use crate::{
@@ -45,10 +45,10 @@ struct Answer<'j> {
     /// What the pool's budgets come to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     budgets: Vec<Budget<'j>>,
-    /// Who has paused the removal of the pool's machines, and why.
+    /// Who has paused the removal of the pool's instances, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pool_paused: Option<&'j str>,
-    /// Who has paused the removal of machines for the whole cluster.
+    /// Who has paused the removal of instances for the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<String>,
     #[serde(skip)]
@@ -62,14 +62,14 @@ struct ReasonToStay<'j> {
     remedy: String,
 }
 
-/// What would happen if the machine went now.
+/// What would happen if the instance went now.
 #[derive(Debug, Serialize)]
 struct IfGone<'j> {
     pods: Vec<PodPlace<'j>>,
-    /// Machines that would have to be made.
+    /// Instances that would have to be made.
     replacements: &'j [PlannedClaim],
     /// How much less an hour would cost; negative where it would cost more. Nothing where the
-    /// machine's price is not known, where pods would have no place, or where its pool would make
+    /// instance's price is not known, where pods would have no place, or where its pool would make
     /// another one at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     savings: Option<f64>,
@@ -82,7 +82,7 @@ struct Budget<'j> {
     reason: &'static str,
     allowed: u32,
     taken: u32,
-    machines: u32,
+    instances: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     opens: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,12 +107,12 @@ pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
     judged.answer(&answer, || render(&answer), args.asking.output)
 }
 
-/// Whether the machine of a pool of a fixed number goes before the one that takes its place comes.
+/// Whether the instance of a pool of a fixed number goes before the one that takes its place comes.
 fn goes_first(command: &Command) -> bool {
     command.method == Method::StaticDrift && command.replacements.is_empty()
 }
 
-/// The pods of a machine that goes before its pool of a fixed number makes another, as far as no other machine has a
+/// The pods of an instance that goes before its pool of a fixed number makes another, as far as no other instance has a
 /// place for them.
 fn waiting_for_their_pool(judged: &Judged, at: usize, command: &Command) -> Vec<Unplaced> {
     if !goes_first(command) {
@@ -122,7 +122,7 @@ fn waiting_for_their_pool(judged: &Judged, at: usize, command: &Command) -> Vec<
     let pods = judged.loaded.pods(at).filter(|(_, facts)| facts.movable).map(|(pod, _)| pod.key());
     let waiting = pods.filter(|pod| !placed.contains(&pod));
     let pool = judged.snapshot.nodes[at].pool.as_deref().unwrap_or_default();
-    let message = format!("NodePool {pool} makes another machine once this one is gone");
+    let message = format!("NodePool {pool} makes another instance once this one is gone");
     waiting.map(|pod| Unplaced { pod, message: message.clone(), reasons: Vec::new() }).collect()
 }
 
@@ -154,7 +154,7 @@ impl<'j> Answer<'j> {
                 .collect(),
             if_gone,
             drain,
-            expires: judged.fleet.machines[at].claim.as_ref().and_then(|claim| claim.expires),
+            expires: judged.fleet.instances[at].claim.as_ref().and_then(|claim| claim.expires),
             budgets: judged
                 .disruptions
                 .allowances
@@ -203,9 +203,9 @@ impl<'j> Budget<'j> {
         Self {
             reason: allowance.reason.as_str(),
             // Where no budget is in force, all of them may.
-            allowed: allowance.allowed.min(allowance.machines),
+            allowed: allowance.allowed.min(allowance.instances),
             taken: allowance.consuming,
-            machines: allowance.machines,
+            instances: allowance.instances,
             opens: allowance.opens,
             error: allowance.error.as_deref(),
         }
@@ -284,13 +284,13 @@ fn places(if_gone: &IfGone<'_>, goes: bool) -> Option<String> {
 fn money(if_gone: &IfGone<'_>, command: Option<&Command>) -> Option<String> {
     let savings = if_gone.savings?;
     let by = match if_gone.replacements {
-        [] if command.is_some_and(goes_first) => "with a new machine once it is gone".to_owned(),
-        [] => "without a new machine".to_owned(),
+        [] if command.is_some_and(goes_first) => "with a new instance once it is gone".to_owned(),
+        [] => "without a new instance".to_owned(),
         [one] if one.instance_types.is_empty() => {
-            format!("with a new machine in its place, of {}", table::shape(one))
+            format!("with a new instance in its place, of {}", table::shape(one))
         }
         [one] => format!("with a new {} in its place", new_shape(one)),
-        many => format!("with {} in its place", text::count(many.len(), "new machine")),
+        many => format!("with {} in its place", text::count(many.len(), "new instance")),
     };
     let amount = table::savings(savings);
     Some(match command {
@@ -304,13 +304,13 @@ fn limits(answer: &Answer<'_>) -> Option<String> {
     let pool = answer.glance.node_pool;
     let mut lines = Vec::new();
     if !answer.budgets.is_empty() {
-        lines.push(format!("How many machines of pool {pool} may be away at once:"));
+        lines.push(format!("How many instances of pool {pool} may be away at once:"));
     }
-    for Budget { reason, allowed, taken, machines, opens, error } in &answer.budgets {
+    for Budget { reason, allowed, taken, instances, opens, error } in &answer.budgets {
         let opens = opens.map(|opens| format!("; more from {opens}")).unwrap_or_default();
         lines.push(match error {
             Some(error) => format!("  {reason}: none, {error}"),
-            None => format!("  {reason}: {allowed} of {machines}, {taken} taken{opens}"),
+            None => format!("  {reason}: {allowed} of {instances}, {taken} taken{opens}"),
         });
     }
     let is_staying = !matches!(answer.verdict, Verdict::Leaving(_));

@@ -1,9 +1,9 @@
-//! `joiner explain nodes`: every machine at a glance, and why it stays or goes.
+//! `joiner explain nodes`: every instance at a glance, and why it stays or goes.
 
 use joiner_core::reason::Reason;
 use serde::Serialize;
 
-use super::machine::{Glance, Judged, Verdict};
+use super::instance::{Glance, Judged, Verdict};
 use crate::{
     cli::AskingArgs,
     errors::{Exit, Failure},
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Serialize)]
 struct Answer<'j> {
     nodes: Vec<Line<'j>>,
-    /// Who has paused the removal of machines for the whole cluster.
+    /// Who has paused the removal of instances for the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<String>,
 }

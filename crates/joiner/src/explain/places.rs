@@ -1,4 +1,4 @@
-//! Where each pod of a machine would be if the machine went.
+//! Where each pod of an instance would be if the instance went.
 
 use std::collections::HashMap;
 
@@ -38,9 +38,9 @@ pub(super) struct PodPlace<'j> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "place")]
 enum Place<'j> {
-    /// To a machine that exists or is on its way.
+    /// To an instance that exists or is on its way.
     Existing { node: &'j str, node_claim: &'j str },
-    /// To a machine that would be made; its position among them.
+    /// To an instance that would be made; its position among them.
     New {
         replacement: usize,
         #[serde(skip)]
@@ -154,15 +154,15 @@ impl Place<'_> {
                 (format!("{node_claim}, which is on its way"), GOOD)
             }
             Self::Existing { node, .. } => ((*node).to_owned(), GOOD),
-            Self::New { claim, .. } => (format!("a new machine: {}", new_machine(claim)), WAITS),
+            Self::New { claim, .. } => (format!("a new instance: {}", new_instance(claim)), WAITS),
             Self::Nowhere { message, .. } => (format!("nowhere: {message}"), BAD),
             Self::Ends => ("ends with the node".to_owned(), GOOD),
         }
     }
 }
 
-/// A machine that would be made, in a phrase.
-pub(super) fn new_machine(claim: &PlannedClaim) -> String {
+/// An instance that would be made, in a phrase.
+pub(super) fn new_instance(claim: &PlannedClaim) -> String {
     if claim.instance_types.is_empty() {
         // What it costs is known once its provider has chosen.
         return table::shape(claim);

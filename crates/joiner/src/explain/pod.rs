@@ -31,7 +31,7 @@ struct Answer<'p> {
     pod: &'p str,
     #[serde(flatten)]
     fate: Fate<'p>,
-    /// What a new machine of each pool would say to the pod.
+    /// What a new instance of each pool would say to the pod.
     node_pools: Vec<PoolVerdict<'p>>,
 }
 
@@ -39,9 +39,9 @@ struct Answer<'p> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "fate")]
 enum Fate<'p> {
-    /// It goes to a machine that would be made.
+    /// It goes to an instance that would be made.
     New { claim: &'p PlannedClaim },
-    /// It goes to a machine that exists or is on its way.
+    /// It goes to an instance that exists or is on its way.
     Existing { node: &'p str, node_claim: &'p str },
     /// It has no place.
     Unschedulable { message: &'p str },
@@ -55,13 +55,13 @@ impl Fate<'_> {
     }
 }
 
-/// What a new machine of a pool would say to the pod.
+/// What a new instance of a pool would say to the pod.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PoolVerdict<'p> {
     node_pool: &'p str,
     accepts: bool,
-    /// Whether the plan makes a machine of it for the pod.
+    /// Whether the plan makes an instance of it for the pod.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     chosen: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +128,7 @@ fn render(answer: &Answer<'_>) -> String {
     let pod = styled(answer.pod, BOLD);
     let mut lines = vec![match &answer.fate {
         Fate::New { claim } => format!(
-            "{pod} {} on a new machine of pool {}:\n  {}, zone {}, {} per hour, {}",
+            "{pod} {} on a new instance of pool {}:\n  {}, zone {}, {} per hour, {}",
             styled("would be placed", GOOD),
             styled(&claim.node_pool, BOLD),
             table::shape(claim),
@@ -159,7 +159,7 @@ fn render(answer: &Answer<'_>) -> String {
     let widest = answer.node_pools.iter().map(|pool| pool.node_pool.chars().count()).max();
     let indent = widest.unwrap_or(0) + 2;
     if !answer.node_pools.is_empty() {
-        lines.push("\nWhat a new machine of each pool would say to it:".to_owned());
+        lines.push("\nWhat a new instance of each pool would say to it:".to_owned());
     }
     for PoolVerdict { node_pool, chosen, reason, remedy, .. } in &answer.node_pools {
         let verdict = match reason {

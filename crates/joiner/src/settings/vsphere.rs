@@ -9,7 +9,7 @@ use joiner_vim::{Credentials, settings::CredentialsSource};
 
 use super::CredentialsFolder;
 
-/// How vSphere's provider reaches its vCenter, and where it keeps its machines.
+/// How vSphere's provider reaches its vCenter, and where it keeps its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VsphereAccess {
     /// The vCenter's host, with its port if that is not 443; IPv6 addresses are in brackets.
@@ -22,7 +22,7 @@ pub(crate) struct VsphereAccess {
     pub(crate) credentials_folder: Option<CredentialsFolder>,
     /// What the cluster is called.
     pub(crate) cluster_name: String,
-    /// Where machines are kept, below the datacenter's folder of VMs.
+    /// Where instances are kept, below the datacenter's folder of VMs.
     pub(crate) folder: String,
     /// The datacenter, where one is given for all classes.
     pub(crate) datacenter: Option<String>,

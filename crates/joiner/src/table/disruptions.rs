@@ -1,4 +1,4 @@
-//! Which machines would go, what that saves, where their pods go, and why the others stay.
+//! Which instances would go, what that saves, where their pods go, and why the others stay.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -10,14 +10,14 @@ use joiner_core::{
 use super::{View, savings, shape};
 use crate::text::{self, Align, BOLD, Cell, DIM, GOOD, Table, WAITS, styled};
 
-/// How many machines or pods are named where there are more.
+/// How many instances or pods are named where there are more.
 const EXAMPLES: usize = 3;
-/// Up to so many machines that stay get a line each; more are told together by their reason.
+/// Up to so many instances that stay get a line each; more are told together by their reason.
 const LINES_MAX: usize = 20;
 /// Width of the lists that `wide` prints below a command.
 const WIDE: usize = 120;
 
-/// Renders what was decided about machines.
+/// Renders what was decided about instances.
 pub(crate) fn render(
     snapshot: &Snapshot,
     fleet: &Fleet,
@@ -38,10 +38,10 @@ fn totals(disruptions: &Disruptions) -> String {
     let going: usize = commands.iter().map(|command| command.candidates.len()).sum();
     let coming: usize = commands.iter().map(|command| command.replacements.len()).sum();
     if going == 0 {
-        return "No machine would go.\n".to_owned();
+        return "No instance would go.\n".to_owned();
     }
     let saved = commands.iter().fold(0.0, |sum, command| sum + command.savings);
-    let goes = styled(&format!("{} would go", text::count(going, "machine")), BOLD);
+    let goes = styled(&format!("{} would go", text::count(going, "instance")), BOLD);
     let comes = match coming {
         0 => String::new(),
         coming => format!(", {coming} would come"),
@@ -91,18 +91,18 @@ fn pods_by_name(command: &Command) -> Vec<String> {
 /// Where pods go, and which.
 fn places(command: &Command) -> impl Iterator<Item = (&str, &[String])> {
     let existing = command.destinations.iter().map(|at| (at.name(), at.pods.as_slice()));
-    let new = command.replacements.iter().map(|claim| ("a new machine", claim.pods.as_slice()));
+    let new = command.replacements.iter().map(|claim| ("a new instance", claim.pods.as_slice()));
     existing.chain(new).filter(|(_, pods)| !pods.is_empty())
 }
 
-/// The machines that stay; nothing if there are none.
+/// The instances that stay; nothing if there are none.
 fn staying(snapshot: &Snapshot, staying: &[Staying], view: View) -> Option<String> {
     if staying.is_empty() {
         return None;
     }
     let title = match staying.len() {
-        1 => "1 machine stays:".to_owned(),
-        many => format!("{} stay:", text::count(many, "machine")),
+        1 => "1 instance stays:".to_owned(),
+        many => format!("{} stay:", text::count(many, "instance")),
     };
     let table = if view.wide || staying.len() <= LINES_MAX {
         one_by_one(snapshot, staying)
@@ -121,7 +121,7 @@ fn one_by_one(snapshot: &Snapshot, staying: &[Staying]) -> Table {
         .map(|node| (node.name(), node.pool.as_deref().unwrap_or_default()))
         .collect();
     let mut table = Table::new([
-        ("MACHINE", Align::Left),
+        ("INSTANCE", Align::Left),
         ("POOL", Align::Left),
         ("WHY IT STAYS", Align::Left),
         ("", Align::Left),
@@ -142,7 +142,7 @@ fn one_by_one(snapshot: &Snapshot, staying: &[Staying]) -> Table {
     table
 }
 
-/// Machines that stay for the same kind of reason are told together, the most first.
+/// Instances that stay for the same kind of reason are told together, the most first.
 fn by_reason(staying: &[Staying]) -> Table {
     let mut groups: BTreeMap<&str, Vec<&Staying>> = BTreeMap::new();
     for each in staying {
@@ -152,7 +152,7 @@ fn by_reason(staying: &[Staying]) -> Table {
     let mut groups: Vec<Vec<&Staying>> = groups.into_values().collect();
     groups.sort_by_key(|group| Reverse(group.len()));
     let mut table = Table::new([
-        ("MACHINES", Align::Right),
+        ("INSTANCES", Align::Right),
         ("SUCH AS", Align::Left),
         ("WHY THE FIRST OF THEM STAYS", Align::Left),
     ]);

@@ -68,7 +68,7 @@ fn check(plan: &Plan, lower_bound: f64, wide: bool, expected: &Expect) {
 }
 
 #[test]
-fn machines_are_one_line_each_and_equal_ones_share_it() {
+fn instances_are_one_line_each_and_equal_ones_share_it() {
     let mut gpu = a_claim(9..10, Some("c"));
     gpu.requests.set("example.com/gpu", joiner_core::quantity::Quantity::whole(2));
     let plan = Plan {
@@ -85,14 +85,14 @@ fn machines_are_one_line_each_and_equal_ones_share_it() {
         0.37,
         false,
         &expect![[r"
-            MACHINE            POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            INSTANCE            POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
             2× new             general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
             new                general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
             new                general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
             worker-1 (exists)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
 
-            4 new machines for 10 pods, 0.4000 per hour (at least 0.3700; the best possible lies between).
-            2 more pods fit on 1 machine already there.
+            4 new instances for 10 pods, 0.4000 per hour (at least 0.3700; the best possible lies between).
+            2 more pods fit on 1 instance already there.
         "]],
     );
     check(
@@ -100,7 +100,7 @@ fn machines_are_one_line_each_and_equal_ones_share_it() {
         0.4,
         true,
         &expect![[r"
-            MACHINE            POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            INSTANCE            POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
             new                general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
               types  small, large
               pods   shop/web-0, shop/web-1, shop/web-2
@@ -116,14 +116,14 @@ fn machines_are_one_line_each_and_equal_ones_share_it() {
             worker-1 (exists)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
               pods   shop/web-10, shop/web-11
 
-            4 new machines for 10 pods, 0.4000 per hour (no plan could cost less).
-            2 more pods fit on 1 machine already there.
+            4 new instances for 10 pods, 0.4000 per hour (no plan could cost less).
+            2 more pods fit on 1 instance already there.
         "]],
     );
 }
 
 #[test]
-fn many_machines_are_folded_by_shape() {
+fn many_instances_are_folded_by_shape() {
     let claims = (0..40).map(|n| a_claim(0..1 + n % 3, ["a", "b"].get(n % 2).copied())).collect();
     let mut plan = Plan { claims, ..Plan::default() };
     for (n, claim) in plan.claims.iter_mut().enumerate() {
@@ -134,11 +134,11 @@ fn many_machines_are_folded_by_shape() {
         0.0,
         false,
         &expect![[r"
-        MACHINE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
         20× new  general  small or 1 other  a      0.1000   1–3  ████░░░░░░  49%  ██░░░░░░░░  25%
         20× new  general  small or 1 other  b      0.1000   1–3  █████░░░░░  50%  ██░░░░░░░░  24%
 
-        40 new machines for 79 pods, 4.0000 per hour.
+        40 new instances for 79 pods, 4.0000 per hour.
     "]],
     );
 }
@@ -178,7 +178,7 @@ fn pods_without_a_place_are_told_by_workload_and_reason() {
         0.0,
         false,
         &expect![[r"
-            No machine would be made.
+            No instance would be made.
 
             6 pods cannot be placed:
 
@@ -206,7 +206,7 @@ fn a_cluster_that_needs_nothing_says_so() {
         0.0,
         false,
         &expect![[r"
-        No pod waits for a machine.
+        No pod waits for an instance.
     "]],
     );
 }

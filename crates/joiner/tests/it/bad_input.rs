@@ -215,12 +215,12 @@ fn an_object_that_is_there_twice() {
 }
 
 #[test]
-fn a_pool_whose_machines_nobody_knows() {
+fn a_pool_whose_instances_nobody_knows() {
     let pool = pool("[]").replace("karpenter.kwok.sh", "cloud.example.com");
     refused(
         &pool.replace("KWOKNodeClass", "ExampleNodeClass"),
         &expect![[r#"
-        stderr: joiner: NodePool "general": spec.template.spec.nodeClassRef is ExampleNodeClass "default" of group "cloud.example.com", whose machines are not known here: list them in a file and give it with --instance-types
+        stderr: joiner: NodePool "general": spec.template.spec.nodeClassRef is ExampleNodeClass "default" of group "cloud.example.com", whose instances are not known here: list them in a file and give it with --instance-types
         exit code: 2
     "#]],
     );
@@ -319,7 +319,7 @@ items:
         &["plan", "-f", "-"],
         pool,
         &expect![[r"
-        No pod waits for a machine.
+        No pod waits for an instance.
         stderr: joiner: standard input: document 1: NodePool general: spec.disruption.consolidatonPolicy is no field that is known, and has no effect; kubectl explain nodepool.spec.disruption lists those that are
         stderr: joiner: standard input: document 1: NodePool general: spec.limit is no field that is known, and has no effect; kubectl explain nodepool.spec lists those that are
         stderr: joiner: standard input: document 2, item 1: NodePool other: specs is no field that is known, and has no effect; kubectl explain nodepool lists those that are

@@ -36,7 +36,7 @@ fn every_workload_plans_cleanly_at_a_tiny_size() {
 }
 
 #[test]
-fn one_pod_in_five_of_the_diverse_mix_needs_a_machine_of_its_own() {
+fn one_pod_in_five_of_the_diverse_mix_needs_an_instance_of_its_own() {
     let sizes = ["1", "50", "100", "500", "1000"];
     let args =
         [&["bench", "diverse", "--seeds", "1", "--runs", "1", "-o", "json", "--pods"], &sizes[..]];
@@ -149,7 +149,7 @@ fn a_start_that_is_none_is_refused_before_anything_is_started() {
         &["bench", "e2e", "drift", "--same-start"],
         "",
         &expect![[r"
-        stderr: joiner: --same-start is for scenarios of whose pods some go and some stay, and drift is none (the pool's template changes, until each machine is replaced); name others, or say with --then which percentage stays
+        stderr: joiner: --same-start is for scenarios of whose pods some go and some stay, and drift is none (the pool's template changes, until each instance is replaced); name others, or say with --then which percentage stays
         exit code: 2
     "]],
     );
@@ -157,7 +157,7 @@ fn a_start_that_is_none_is_refused_before_anything_is_started() {
 
 /// Runs where `JOINER_CONTROL_PLANE` names a file with what `scripts/install-real-parts` printed.
 #[test]
-fn real_pods_get_machines_from_karpenter_and_lose_them_again() {
+fn real_pods_get_instances_from_karpenter_and_lose_them_again() {
     let Ok(parts) = std::env::var("JOINER_CONTROL_PLANE") else { return };
     let sizes = "bench e2e basic --only-karpenter --share 0.02 --idle 3 --then drain -o json";
     let mut args: Vec<&str> = sizes.split(' ').collect();
@@ -172,15 +172,15 @@ fn real_pods_get_machines_from_karpenter_and_lose_them_again() {
         .iter()
         .map(|phase| {
             let fleet = &phase["fleet"];
-            let machines = fleet["nodes"].as_u64().map(|nodes| nodes > 0);
-            format!("{}: pods {}, any machines: {machines:?}", phase["name"], fleet["pods"])
+            let instances = fleet["nodes"].as_u64().map(|nodes| nodes > 0);
+            format!("{}: pods {}, any instances: {instances:?}", phase["name"], fleet["pods"])
         })
         .collect();
     expect![[r#"
-        "start": pods null, any machines: None
-        "idle": pods null, any machines: None
-        "scale-out": pods 20, any machines: Some(true)
-        "scale-in": pods 0, any machines: Some(false)"#]]
+        "start": pods null, any instances: None
+        "idle": pods null, any instances: None
+        "scale-out": pods 20, any instances: Some(true)
+        "scale-in": pods 0, any instances: Some(false)"#]]
     .assert_eq(&phases.join("\n"));
     for figure in ["p95Bytes", "meanCores", "samples"] {
         assert!(result["underLoad"][figure].as_f64().unwrap() > 0.0, "{figure}: {output}");

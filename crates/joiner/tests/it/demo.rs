@@ -69,7 +69,7 @@ fn every_end_has_a_sentence(told: &str) {
     }
 }
 
-/// How long machines took from being asked for to taking pods.
+/// How long instances took from being asked for to taking pods.
 fn seconds_to_ready(told: &str) -> Vec<u32> {
     let ready = told.lines().filter(|line| line.contains("  ready  "));
     let seconds = ready.filter_map(|line| line.split_once(" s after it was asked for"));
@@ -296,8 +296,8 @@ async fn the_vcenter_answers_on_a_port_of_this_computer() {
     let settings = VimSettings::new(Credentials::new(user, password));
     let vim = Vim::new(settings, Arc::new(line), Clock::wall());
     let root = vim.service_content().await.unwrap().root_folder.clone();
-    let machines = vim.list(&root, "VirtualMachine", &["name"]).await.unwrap();
-    let names: Vec<&str> = machines.iter().filter_map(|own| own.text("name")).collect();
+    let instances = vim.list(&root, "VirtualMachine", &["name"]).await.unwrap();
+    let names: Vec<&str> = instances.iter().filter_map(|own| own.text("name")).collect();
     assert!(names.contains(&"control-plane-1"), "{names:?}");
     vim.logout().await;
 }

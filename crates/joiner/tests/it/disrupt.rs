@@ -32,9 +32,9 @@ fn what_goes_comes_first_and_then_why_the_others_stay() {
         &FORENOON,
         "",
         &expect![[r#"
-            No pod waits for a machine.
+            No pod waits for an instance.
 
-            3 machines would go, 1 would come: 0.4687 per hour less.
+            3 instances would go, 1 would come: 0.4687 per hour less.
 
               remove worker-2 (general): 0.1086 per hour less
                 worker-2 holds nothing that would have to move; 0.1086 per hour are saved
@@ -45,13 +45,13 @@ fn what_goes_comes_first_and_then_why_the_others_stay() {
               remove worker-3 (general): 0.1086 per hour less
                 worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
 
-            6 machines stay:
+            6 instances stay:
 
-            MACHINE   POOL       WHY IT STAYS
+            INSTANCE   POOL       WHY IT STAYS
             db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
+            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
@@ -66,28 +66,28 @@ fn the_wide_table_says_where_each_pod_goes() {
         &forenoon(&["-o", "wide"]),
         "",
         &expect![[r#"
-            No pod waits for a machine.
+            No pod waits for an instance.
 
-            3 machines would go, 1 would come: 0.4687 per hour less.
+            3 instances would go, 1 would come: 0.4687 per hour less.
 
               remove worker-2 (general): 0.1086 per hour less
                 worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
               replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
                 worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
-                to a new machine  shop/search-g4bq79c7l-c7r4k
+                to a new instance  shop/search-g4bq79c7l-c7r4k
 
               remove worker-3 (general): 0.1086 per hour less
                 worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
                 to worker-1  shop/web-vprthw56v-7bvl6, shop/web-vprthw56v-q89v9
 
-            6 machines stay:
+            6 instances stay:
 
-            MACHINE   POOL       WHY IT STAYS
+            INSTANCE   POOL       WHY IT STAYS
             db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
+            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
         "#]],
@@ -135,7 +135,7 @@ fn without_the_flag_nothing_is_said_about_removals() {
 }
 
 #[test]
-fn machines_that_would_go_are_changes() {
+fn instances_that_would_go_are_changes() {
     let code = |args: &[&str]| run(&[args, &["--detailed-exitcode"]].concat()).code;
     assert_eq!(code(&FORENOON), Some(3));
     assert_eq!(code(&["plan", "-f", "examples/right-size"]), Some(0));
@@ -146,7 +146,7 @@ fn a_cluster_whose_disruption_is_paused_says_by_whom() {
     let pause = "{apiVersion: v1, kind: Namespace, metadata: {name: joiner, annotations: \
                  {joiner.sh/pause-disruption: 'storage team, disks are being moved'}}}";
     let plan = run_with(&[&FORENOON[..4], &["-"]].concat(), pause, &[]);
-    assert!(plan.stdout.contains("No machine would go."), "{plan}");
+    assert!(plan.stdout.contains("No instance would go."), "{plan}");
     let by = "by Namespace joiner: storage team, disks are being moved";
     assert!(
         plan.stdout.contains(&format!("Disruption is paused for the whole cluster {by}")),
@@ -160,9 +160,9 @@ fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
         &[],
         &[UNREADABLE_BUDGET],
         &expect![[r#"
-        No pod waits for a machine.
+        No pod waits for an instance.
 
-        3 machines would go, 1 would come: 0.4687 per hour less.
+        3 instances would go, 1 would come: 0.4687 per hour less.
 
           remove worker-2 (general): 0.1086 per hour less
             worker-2 holds nothing that would have to move; 0.1086 per hour are saved
@@ -173,13 +173,13 @@ fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
           remove worker-3 (general): 0.1086 per hour less
             worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
 
-        6 machines stay:
+        6 instances stay:
 
-        MACHINE   POOL       WHY IT STAYS
+        INSTANCE   POOL       WHY IT STAYS
         db-1      databases  nothing is allowed, because a budget cannot be read: NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23  (and 1 more)
         db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
         edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-        worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)                              (and 1 more)
+        worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)                              (and 1 more)
         worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
         worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
@@ -189,16 +189,16 @@ fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
 }
 
 #[test]
-fn nothing_is_replaced_by_machines_of_a_class_that_is_being_deleted() {
+fn nothing_is_replaced_by_instances_of_a_class_that_is_being_deleted() {
     let class = "kind: KWOKNodeClass\nmetadata:\n";
     let deleting = format!("{class}  deletionTimestamp: \"2026-03-02T09:00:00Z\"\n");
     check_changed(
         &[],
         &[(class, &deleting)],
         &expect![[r#"
-        No pod waits for a machine.
+        No pod waits for an instance.
 
-        2 machines would go: 0.2172 per hour less.
+        2 instances would go: 0.2172 per hour less.
 
           remove worker-2 (general): 0.1086 per hour less
             worker-2 holds nothing that would have to move; 0.1086 per hour are saved
@@ -206,9 +206,9 @@ fn nothing_is_replaced_by_machines_of_a_class_that_is_being_deleted() {
           remove worker-3 (general): 0.1086 per hour less
             worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
 
-        7 machines stay:
+        7 instances stay:
 
-        MACHINE   POOL       WHY IT STAYS
+        INSTANCE   POOL       WHY IT STAYS
         db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                                                                                              (and 1 more)
         db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
         edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
@@ -226,36 +226,36 @@ fn nothing_is_replaced_by_machines_of_a_class_that_is_being_deleted() {
 }
 
 #[test]
-fn a_machine_of_a_fixed_number_is_replaced_by_whatever_its_pool_allows() {
+fn an_instance_of_a_fixed_number_is_replaced_by_whatever_its_pool_allows() {
     check_changed(
         &["--feature-gates=StaticCapacity=true", "-o", "wide"],
         &[FIXED_NUMBER, BY_DAY],
         &expect![[r#"
-            No pod waits for a machine.
+            No pod waits for an instance.
 
-            4 machines would go, 2 would come: 0.4687 per hour less.
+            4 instances would go, 2 would come: 0.4687 per hour less.
 
               remove worker-2 (general): 0.1086 per hour less
                 worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
               replace db-1 (databases) by any type that NodePool databases allows: as much per hour as before
                 db-1 is not what NodePool "databases" wants any more (NodePoolDrifted); another one takes its place first
-                to a new machine  data/postgres-0
+                to a new instance  data/postgres-0
 
               replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
                 worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
-                to a new machine  shop/search-g4bq79c7l-c7r4k
+                to a new instance  shop/search-g4bq79c7l-c7r4k
 
               remove worker-3 (general): 0.1086 per hour less
                 worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
                 to worker-1  shop/web-vprthw56v-7bvl6, shop/web-vprthw56v-q89v9
 
-            5 machines stay:
+            5 instances stay:
 
-            MACHINE   POOL       WHY IT STAYS
-            db-2      databases  NodePool "databases" keeps 2 machines, whether they are used or not
+            INSTANCE   POOL       WHY IT STAYS
+            db-2      databases  NodePool "databases" keeps 2 instances, whether they are used or not
             edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
+            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
         "#]],
@@ -268,12 +268,12 @@ fn what_a_running_controller_has_begun_is_not_proposed_again() {
         &[],
         &[(WORKER_3, &worker_3_with(COMMAND))],
         &expect![[r#"
-            MACHINE            POOL     SHAPE              ZONE         PRICE/H  PODS  CPU              MEMORY
+            INSTANCE            POOL     SHAPE              ZONE         PRICE/H  PODS  CPU              MEMORY
             worker-1 (exists)  general  c-16x-amd64-linux  test-zone-a        –    +2  █████████░  94%  ██████░░░░  66%
 
-            No new machine is needed: 2 pods fit on 1 machine already there.
+            No new instance is needed: 2 pods fit on 1 instance already there.
 
-            2 machines would go, 1 would come: 0.3601 per hour less.
+            2 instances would go, 1 would come: 0.3601 per hour less.
 
               remove worker-2 (general): 0.1086 per hour less
                 worker-2 holds nothing that would have to move; 0.1086 per hour are saved
@@ -281,9 +281,9 @@ fn what_a_running_controller_has_begun_is_not_proposed_again() {
               replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
                 worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
 
-            7 machines stay:
+            7 instances stay:
 
-            MACHINE   POOL       WHY IT STAYS
+            INSTANCE   POOL       WHY IT STAYS
             db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume

@@ -16,7 +16,7 @@ fn a_pod_without_a_place_learns_what_each_pool_has_against_it() {
         &expect![[r"
         ml/train-0 cannot be placed.
 
-        What a new machine of each pool would say to it:
+        What a new instance of each pool would say to it:
           general    no instance type has enough resources: the largest leaves cpu 15800m besides daemons, the pod needs 24, 8200m more
                      → offer a type with at least 8200m more cpu, or request less
           databases  did not tolerate taint example.com/tier=database:NoSchedule
@@ -33,10 +33,10 @@ fn a_placed_pod_learns_where() {
         &explain("data/postgres-0", &[]),
         "",
         &expect![[r#"
-            data/postgres-0 would be placed on a new machine of pool databases:
+            data/postgres-0 would be placed on a new instance of pool databases:
               m-4x-amd64-linux or 9 others, zone test-zone-a, 0.1344 per hour, for this pod alone
 
-            What a new machine of each pool would say to it:
+            What a new instance of each pool would say to it:
               databases  welcome, and chosen
               general    incompatible requirements: label "example.com/tier" does not have known values
               batch      did not tolerate taint example.com/batch:NoSchedule
@@ -48,7 +48,7 @@ fn a_placed_pod_learns_where() {
         &expect![[r"
             shop/cart-pqdf8xxpt-2n5w4 would be placed on worker-1, which is there already
 
-            What a new machine of each pool would say to it:
+            What a new instance of each pool would say to it:
               general    welcome
               databases  did not tolerate taint example.com/tier=database:NoSchedule
               batch      did not tolerate taint example.com/batch:NoSchedule

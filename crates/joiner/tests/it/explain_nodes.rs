@@ -47,7 +47,7 @@ fn all_nodes_at_a_glance() {
             db-1       databases  m-4x-amd64-linux   test-zone-a   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
             db-2       databases  m-4x-amd64-linux   test-zone-b   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1     edge       c-2x-amd64-linux   test-zone-d   0.0543     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  stays        disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1   general    c-16x-amd64-linux  test-zone-a   0.4344     2  ████████░░  88%  ██████░░░░  63%  stays        its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)
+            worker-1   general    c-16x-amd64-linux  test-zone-a   0.4344     2  ████████░░  88%  ██████░░░░  63%  stays        its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)
             worker-2   general    c-4x-amd64-linux   test-zone-b   0.1086     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  goes         worker-2 holds nothing that would have to move; 0.1086 per hour are saved
             worker-3   general    c-4x-amd64-linux   test-zone-c   0.1086     2  ██░░░░░░░░  26%  █░░░░░░░░░  13%  goes         worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
             worker-4   general    s-16x-amd64-linux  test-zone-a   0.4687     1  ██░░░░░░░░  28%  ░░░░░░░░░░   9%  is replaced  worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
@@ -100,9 +100,9 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
             shop/web-vprthw56v-7bvl6  worker-1
             shop/web-vprthw56v-q89v9  worker-1
 
-            0.1086 per hour less, without a new machine.
+            0.1086 per hour less, without a new instance.
 
-            How many machines of pool general may be away at once:
+            How many instances of pool general may be away at once:
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
@@ -118,11 +118,11 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
             Why: worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
 
             POD                          WOULD BE ON
-            shop/search-g4bq79c7l-c7r4k  a new machine: c-8x-amd64-linux or 3 others of pool general, 0.2172 per hour
+            shop/search-g4bq79c7l-c7r4k  a new instance: c-8x-amd64-linux or 3 others of pool general, 0.2172 per hour
 
             0.2515 per hour less, with a new c-8x-amd64-linux or 3 others of pool general in its place.
 
-            How many machines of pool general may be away at once:
+            How many instances of pool general may be away at once:
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
@@ -137,9 +137,9 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
 
             Why: worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-            0.1086 per hour less, without a new machine.
+            0.1086 per hour less, without a new instance.
 
-            How many machines of pool general may be away at once:
+            How many instances of pool general may be away at once:
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
@@ -161,11 +161,11 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
                 → let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable
 
             IF IT WENT NOW                 WOULD BE ON
-            shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then a new machine: c-4x-amd64-linux or 8 others of pool general, 0.1086 per hour
+            shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then a new instance: c-4x-amd64-linux or 8 others of pool general, 0.1086 per hour
 
             The best move that there is: as much per hour as before, with a new c-4x-amd64-linux or 8 others of pool general in its place.
 
-            How many machines of pool general may be away at once:
+            How many instances of pool general may be away at once:
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
@@ -185,9 +185,9 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
             IF IT WENT NOW         WOULD BE ON
             reports/nightly-mfrbb  stays, kept by its annotation karpenter.sh/do-not-disrupt: whoever runs the pod ends it or removes the annotation; then worker-5
 
-            The best move that there is: 0.0543 per hour less, without a new machine.
+            The best move that there is: 0.0543 per hour less, without a new instance.
 
-            How many machines of pool general may be away at once:
+            How many instances of pool general may be away at once:
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
@@ -211,11 +211,11 @@ fn a_node_that_waits_for_a_budget_says_when_it_opens() {
                 → set spec.disruption.consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized
 
             IF IT WENT NOW   WOULD BE ON
-            data/postgres-0  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
+            data/postgres-0  a new instance: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
 
             The best move that there is: as much per hour as before, with a new m-4x-amd64-linux or 9 others of pool databases in its place.
 
-            How many machines of pool databases may be away at once:
+            How many instances of pool databases may be away at once:
               Underutilized: 1 of 2, 0 taken
               Empty: 1 of 2, 0 taken
               Drifted: 0 of 2, 0 taken; more from 2026-03-02T22:00:00Z
@@ -236,9 +236,9 @@ fn a_node_of_a_paused_pool_says_who_paused_it() {
               disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
                 → remove the annotation joiner.sh/pause-disruption from NodePool edge
 
-            The best move that there is: 0.0543 per hour less, without a new machine.
+            The best move that there is: 0.0543 per hour less, without a new instance.
 
-            How many machines of pool edge may be away at once:
+            How many instances of pool edge may be away at once:
               Underutilized: 1 of 1, 0 taken
               Empty: 1 of 1, 0 taken
               Drifted: 1 of 1, 0 taken
@@ -277,10 +277,10 @@ fn a_node_that_is_leaving_says_what_its_drain_waits_for() {
           1. workloads
             shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then worker-2
 
-        No new machine is needed.
+        No new instance is needed.
         The drain would wait for what is kept above, until somebody does what is said there.
 
-        How many machines of pool general may be away at once:
+        How many instances of pool general may be away at once:
           Underutilized: 3 of 6, 1 taken
           Empty: 3 of 6, 1 taken
           Drifted: 3 of 6, 1 taken
@@ -343,10 +343,10 @@ fn a_node_that_has_expired_says_what_its_drain_waits_for() {
           1. workloads
             shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then worker-2
 
-        No new machine is needed.
+        No new instance is needed.
         The drain would wait for what is kept above, until somebody does what is said there.
 
-        How many machines of pool general may be away at once:
+        How many instances of pool general may be away at once:
           Underutilized: 3 of 6, 0 taken
           Empty: 3 of 6, 0 taken
           Drifted: 3 of 6, 0 taken
@@ -369,11 +369,11 @@ fn a_node_that_expires_says_when() {
             → let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable
 
         IF IT WENT NOW                 WOULD BE ON
-        shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then a new machine: c-4x-amd64-linux or 8 others of pool general, 0.1086 per hour
+        shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then a new instance: c-4x-amd64-linux or 8 others of pool general, 0.1086 per hour
 
         The best move that there is: as much per hour as before, with a new c-4x-amd64-linux or 8 others of pool general in its place.
 
-        How many machines of pool general may be away at once:
+        How many instances of pool general may be away at once:
           Underutilized: 3 of 6, 0 taken
           Empty: 3 of 6, 0 taken
           Drifted: 3 of 6, 0 taken
@@ -392,7 +392,7 @@ fn a_drain_that_has_begun_waits_for_the_same_as_one_that_has_not() {
           1. workloads
             shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then worker-2
 
-        No new machine is needed.
+        No new instance is needed.
         The drain would wait for what is kept above, until somebody does what is said there.
     "]],
     );
@@ -413,10 +413,10 @@ fn a_node_that_a_running_controller_removes_is_leaving() {
             shop/web-vprthw56v-7bvl6  worker-1
             shop/web-vprthw56v-q89v9  worker-1
 
-        No new machine is needed.
+        No new instance is needed.
         The drain would come to its end.
 
-        How many machines of pool general may be away at once:
+        How many instances of pool general may be away at once:
           Underutilized: 3 of 6, 1 taken
           Empty: 3 of 6, 1 taken
           Drifted: 3 of 6, 1 taken
@@ -436,11 +436,11 @@ fn a_node_of_a_fixed_number_says_where_its_pods_would_be() {
             Why: db-1 is not what NodePool "databases" wants any more (NodePoolDrifted); another one takes its place first
 
             POD              WOULD BE ON
-            data/postgres-0  a new machine: any type that NodePool databases allows
+            data/postgres-0  a new instance: any type that NodePool databases allows
 
-            as much per hour as before, with a new machine in its place, of any type that NodePool databases allows.
+            as much per hour as before, with a new instance in its place, of any type that NodePool databases allows.
 
-            How many machines of pool databases may be away at once:
+            How many instances of pool databases may be away at once:
               Underutilized: 1 of 2, 0 taken
               Empty: 1 of 2, 0 taken
               Drifted: 1 of 2, 0 taken
@@ -460,11 +460,11 @@ fn a_node_that_goes_before_another_comes_says_so() {
             Why: db-1 is not what NodePool "databases" wants any more (NodePoolDrifted); another one takes its place once it is gone
 
             POD              WOULD BE ON
-            data/postgres-0  nowhere: NodePool databases makes another machine once this one is gone
+            data/postgres-0  nowhere: NodePool databases makes another instance once this one is gone
 
-            as much per hour as before, with a new machine once it is gone.
+            as much per hour as before, with a new instance once it is gone.
 
-            How many machines of pool databases may be away at once:
+            How many instances of pool databases may be away at once:
               Underutilized: 1 of 2, 0 taken
               Empty: 1 of 2, 0 taken
               Drifted: 1 of 2, 0 taken
@@ -484,13 +484,13 @@ fn a_node_does_not_go_first_while_nobody_would_make_another() {
         Why it stays, what stands in the way first:
           NodePool "databases" is limited to 2 nodes and has 2, so no replacement can come first
             → raise spec.limits.nodes of the NodePool
-          NodePool "databases" keeps 2 machines, whether they are used or not
+          NodePool "databases" keeps 2 instances, whether they are used or not
             → lower spec.replicas of the NodePool
 
         IF IT WENT NOW   WOULD BE ON
         data/postgres-0  nowhere: incompatible requirements with pool "general": label "example.com/tier" does not have known values
 
-        How many machines of pool databases may be away at once:
+        How many instances of pool databases may be away at once:
           Underutilized: 1 of 2, 0 taken
           Empty: 1 of 2, 0 taken
           Drifted: 1 of 2, 0 taken
@@ -515,11 +515,11 @@ fn a_budget_that_cannot_be_read_says_so_on_its_nodes_and_on_no_other() {
             → set spec.disruption.consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized
 
         IF IT WENT NOW   WOULD BE ON
-        data/postgres-0  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
+        data/postgres-0  a new instance: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
 
         The best move that there is: as much per hour as before, with a new m-4x-amd64-linux or 9 others of pool databases in its place.
 
-        How many machines of pool databases may be away at once:
+        How many instances of pool databases may be away at once:
           Underutilized: none, NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23
           Empty: none, NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23
           Drifted: none, NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23
@@ -545,9 +545,9 @@ fn a_pause_of_the_whole_cluster_is_told_of_each_node_and_below_all() {
           disruption is paused by storage team, disks are being moved; remove the annotation joiner.sh/pause-disruption from Namespace joiner to resume
             → remove the annotation joiner.sh/pause-disruption from Namespace joiner
 
-        The best move that there is: 0.1086 per hour less, without a new machine.
+        The best move that there is: 0.1086 per hour less, without a new instance.
 
-        How many machines of pool general may be away at once:
+        How many instances of pool general may be away at once:
           Underutilized: 3 of 6, 0 taken
           Empty: 3 of 6, 0 taken
           Drifted: 3 of 6, 0 taken
@@ -563,12 +563,12 @@ fn a_pause_of_the_whole_cluster_is_told_of_each_node_and_below_all() {
 }
 
 #[test]
-fn where_no_budget_limits_anything_all_machines_may_be_away() {
+fn where_no_budget_limits_anything_all_instances_may_be_away() {
     let unlimited = ("budgets:\n      - {nodes: 50%}", "budgets: []");
     let answer = changed(&["node", "worker-2", "-o", "json"], &[unlimited]);
     let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
     let empty = &answer["budgets"][1];
-    assert_eq!((&empty["allowed"], &empty["machines"]), (&6.into(), &6.into()));
+    assert_eq!((&empty["allowed"], &empty["instances"]), (&6.into(), &6.into()));
 }
 
 #[test]
@@ -605,19 +605,19 @@ fn programs_get_reasons_remedies_and_places() {
           "budgets": [
             {
               "allowed": 3,
-              "machines": 6,
+              "instances": 6,
               "reason": "Underutilized",
               "taken": 0
             },
             {
               "allowed": 3,
-              "machines": 6,
+              "instances": 6,
               "reason": "Empty",
               "taken": 0
             },
             {
               "allowed": 3,
-              "machines": 6,
+              "instances": 6,
               "reason": "Drifted",
               "taken": 0
             }
@@ -703,9 +703,9 @@ fn a_drain_says_where_pods_go() {
 
             worker-4 is left by its pods in this order:
               1. workloads
-                shop/search-g4bq79c7l-c7r4k  a new machine: c-8x-amd64-linux or 5 others of pool general, 0.2172 per hour
+                shop/search-g4bq79c7l-c7r4k  a new instance: c-8x-amd64-linux or 5 others of pool general, 0.2172 per hour
 
-            A new machine is needed: c-8x-amd64-linux or 5 others of pool general, 0.2172 per hour.
+            A new instance is needed: c-8x-amd64-linux or 5 others of pool general, 0.2172 per hour.
             The drain would come to its end.
         "]],
     );
@@ -725,7 +725,7 @@ fn a_drain_that_would_not_end_says_who_must_do_what() {
               1. workloads
                 reports/nightly-mfrbb  stays, kept by its annotation karpenter.sh/do-not-disrupt: whoever runs the pod ends it or removes the annotation
 
-            No new machine is needed.
+            No new instance is needed.
             The drain would wait for what is kept above, until somebody does what is said there.
         "]],
     );
@@ -739,9 +739,9 @@ fn a_drain_of_volumes_goes_where_the_volumes_are() {
         &expect![[r"
         db-2 is left by its pods in this order:
           1. workloads
-            data/postgres-1  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
+            data/postgres-1  a new instance: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
 
-        A new machine is needed: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour.
+        A new instance is needed: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour.
         The drain would come to its end.
     "]],
     );
@@ -772,7 +772,7 @@ fn pods_leave_in_order_of_who_needs_whom() {
               3. critical workloads
                 kube-system/dns-0  nowhere: no dynamic nodepools found
 
-            No new machine is needed.
+            No new instance is needed.
             3 pods would have no place and wait.
             The drain would come to its end.
         "]],

@@ -1,4 +1,4 @@
-//! Rules of the house that a machine can keep: who may depend on whom, licences, documentation
+//! Rules of the house that an instance can keep: who may depend on whom, licences, documentation
 //! that goes with the code.
 
 use std::{

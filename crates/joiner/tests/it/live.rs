@@ -218,7 +218,7 @@ async fn a_cluster_its_dump_and_its_files_give_the_same_plan() {
     assert_eq!(of_files(cluster.write_down()).await, live);
 }
 
-/// A time at which a cluster that was made now has been quiet for long enough, no machine of it is too old yet, and the
+/// A time at which a cluster that was made now has been quiet for long enough, no instance of it is too old yet, and the
 /// example's budgets are open.
 fn next_monday_at_ten() -> Timestamp {
     let now = Timestamp::now().to_zoned(TimeZone::UTC);
@@ -227,7 +227,7 @@ fn next_monday_at_ten() -> Timestamp {
 }
 
 #[tokio::test]
-async fn machines_of_a_cluster_and_of_its_dump_are_judged_alike() {
+async fn instances_of_a_cluster_and_of_its_dump_are_judged_alike() {
     let cluster = Cluster::of_example("right-size").await;
     let dump = cluster.path("dump");
     let later = next_monday_at_ten().to_string();
@@ -262,7 +262,7 @@ async fn what_a_running_controller_has_begun_is_known_from_outside() {
     let judged = cluster.run(&["plan", "--disrupt", "-o", "json"]).await;
     let judged = plan(&judged);
     let blocked = judged["blocked"].as_array().unwrap();
-    let worker = blocked.iter().find(|machine| machine["node"] == "worker-3").unwrap();
+    let worker = blocked.iter().find(|instance| instance["node"] == "worker-3").unwrap();
     assert_eq!(worker["reasons"][0]["id"], "node.queued");
 }
 
@@ -441,7 +441,7 @@ async fn a_dump_holds_what_a_plan_depends_on_and_nothing_that_is_nobodys_busines
 }
 
 #[tokio::test]
-async fn a_dump_holds_no_texts_for_machines_and_no_copies_of_objects() {
+async fn a_dump_holds_no_texts_for_instances_and_no_copies_of_objects() {
     let cluster = Cluster::empty().await;
     create(&cluster.lab, open_definition("karpenter.vsphere.com", "VsphereNodeClass"));
     let mut objects = example("vsphere");
@@ -527,7 +527,7 @@ async fn an_api_server_that_is_not_there_is_bad_input() {
 }
 
 #[tokio::test]
-async fn machines_of_vsphere_are_those_of_the_classes_in_the_cluster() {
+async fn instances_of_vsphere_are_those_of_the_classes_in_the_cluster() {
     let cluster = Cluster::empty().await;
     let refused = async || {
         let output = cluster.run(&["plan"]).await;
@@ -542,8 +542,8 @@ async fn machines_of_vsphere_are_those_of_the_classes_in_the_cluster() {
     assert!(undefined.contains("does not have vspherenodeclasses.karpenter.vsphere.com"));
     create(&cluster.lab, open_definition("karpenter.vsphere.com", "VsphereNodeClass"));
     expect![[r#"
-        stderr: joiner: NodePool "general": spec.template.spec.nodeClassRef is VsphereNodeClass "general", which is not in the cluster: create it, give it with --with, or correct the name, or list the machines in a file and give it with --instance-types
-        stderr: joiner: NodePool "gpu": spec.template.spec.nodeClassRef is VsphereNodeClass "gpu", which is not in the cluster: create it, give it with --with, or correct the name, or list the machines in a file and give it with --instance-types
+        stderr: joiner: NodePool "general": spec.template.spec.nodeClassRef is VsphereNodeClass "general", which is not in the cluster: create it, give it with --with, or correct the name, or list the instances in a file and give it with --instance-types
+        stderr: joiner: NodePool "gpu": spec.template.spec.nodeClassRef is VsphereNodeClass "gpu", which is not in the cluster: create it, give it with --with, or correct the name, or list the instances in a file and give it with --instance-types
         exit code: 2
     "#]].assert_eq(&refused().await);
     for object in classes {

@@ -8,11 +8,11 @@ use crate::{check, run, run_with};
 /// The sample cluster of the README.
 const FIRST_LOOK: [&str; 3] = ["plan", "-f", "examples/first-look"];
 
-/// Plans what is on stdin, with two types of machines.
+/// Plans what is on stdin, with two types of instances.
 const TYPES: [&str; 5] =
     ["plan", "-f", "-", "--instance-types", "crates/joiner/tests/fixtures/instance-types.yaml"];
 
-/// A pool of some cloud's machines, and a pod.
+/// A pool of some cloud's instances, and a pod.
 const POOL_AND_POD: &str = "
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -36,7 +36,7 @@ fn the_first_look_reads_well() {
         &FIRST_LOOK,
         "",
         &expect![[r"
-            MACHINE            POOL       SHAPE                           ZONE         PRICE/H  PODS  CPU              MEMORY
+            INSTANCE            POOL       SHAPE                           ZONE         PRICE/H  PODS  CPU              MEMORY
             new                batch      c-32x-amd64-linux or 20 others  any           0.6081     4  ███████░░░  76%  ██████░░░░  63%
             new                databases  m-4x-amd64-linux or 9 others    test-zone-a   0.1344     1  ███████░░░  79%  ███████░░░  75%
             new                databases  m-4x-amd64-linux or 9 others    test-zone-b   0.1344     1  ███████░░░  79%  ███████░░░  75%
@@ -45,8 +45,8 @@ fn the_first_look_reads_well() {
             new                general    c-4x-amd64-linux or 7 others    test-zone-c   0.1086     3  ██████░░░░  67%  █████░░░░░  52%
             worker-1 (exists)  general    s-8x-amd64-linux                test-zone-a        –    +3  █████████░  90%  ██████░░░░  66%
 
-            6 new machines for 16 pods, 1.3112 per hour (at least 0.9299; the best possible lies between).
-            3 more pods fit on 1 machine already there.
+            6 new instances for 16 pods, 1.3112 per hour (at least 0.9299; the best possible lies between).
+            3 more pods fit on 1 instance already there.
 
             2 pods cannot be placed:
 
@@ -71,7 +71,7 @@ fn the_wide_table_names_every_pod_and_type() {
         &[&FIRST_LOOK[..], &["-o", "wide"]].concat(),
         "",
         &expect![[r"
-            MACHINE            POOL       SHAPE                           ZONE         PRICE/H  PODS  CPU              MEMORY
+            INSTANCE            POOL       SHAPE                           ZONE         PRICE/H  PODS  CPU              MEMORY
             new                batch      c-32x-amd64-linux or 20 others  any           0.6081     4  ███████░░░  76%  ██████░░░░  63%
               types  c-32x-amd64-linux, s-32x-amd64-linux, m-32x-amd64-linux, c-48x-amd64-linux, s-48x-amd64-linux,
                      m-48x-amd64-linux, c-64x-amd64-linux, s-64x-amd64-linux, m-64x-amd64-linux, c-96x-amd64-linux,
@@ -101,8 +101,8 @@ fn the_wide_table_names_every_pod_and_type() {
             worker-1 (exists)  general    s-8x-amd64-linux                test-zone-a        –    +3  █████████░  90%  ██████░░░░  66%
               pods   shop/cart-pqdf8xxpt-2n5w4, shop/cart-pqdf8xxpt-dz57h, shop/web-vprthw56v-l4dj6
 
-            6 new machines for 16 pods, 1.3112 per hour (at least 0.9299; the best possible lies between).
-            3 more pods fit on 1 machine already there.
+            6 new instances for 16 pods, 1.3112 per hour (at least 0.9299; the best possible lies between).
+            3 more pods fit on 1 instance already there.
 
             2 pods cannot be placed:
 
@@ -148,7 +148,7 @@ fn two_runs_give_the_same_plan() {
 }
 
 #[test]
-fn the_detailed_exit_code_tells_whether_machines_would_be_made() {
+fn the_detailed_exit_code_tells_whether_instances_would_be_made() {
     assert_eq!(run(&[&FIRST_LOOK[..], &["--detailed-exitcode"]].concat()).code, Some(3));
     assert_eq!(run(&FIRST_LOOK).code, Some(0));
     let nothing_to_do = ["plan", "-f", "examples/first-look/pools.yaml", "--detailed-exitcode"];
@@ -156,7 +156,7 @@ fn the_detailed_exit_code_tells_whether_machines_would_be_made() {
         &nothing_to_do,
         "",
         &expect![[r"
-        No pod waits for a machine.
+        No pod waits for an instance.
     "]],
     );
 }
@@ -191,7 +191,7 @@ items:
         &["plan", "-f", "-"],
         objects,
         &expect![[r"
-        No pod waits for a machine.
+        No pod waits for an instance.
         stderr: joiner: not used: 2 ConfigMap, 1 Secret
     "]],
     );
@@ -203,10 +203,10 @@ fn an_instance_type_file_serves_pools_of_any_class() {
         &TYPES,
         POOL_AND_POD,
         &expect![[r"
-        MACHINE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  medium or 1 other  any    0.1000     1  ████████░░  83%  █░░░░░░░░░  13%
 
-        1 new machine for 1 pod, 0.1000 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
     "]],
     );
 }
@@ -258,7 +258,7 @@ instanceTypes:
         reservationCapacity: 1
         requirements:
           - {key: karpenter.sh/capacity-type, operator: In, values: [reserved]}
-          - {key: example.com/reservation, operator: In, values: [the-only-machine]}
+          - {key: example.com/reservation, operator: In, values: [the-only-instance]}
 ";
     let overlay = "
 apiVersion: karpenter.sh/v1alpha1
@@ -310,7 +310,7 @@ status:
         &TYPES,
         &objects,
         &expect![[r#"
-            No machine would be made.
+            No instance would be made.
 
             1 pod cannot be placed:
 
@@ -348,10 +348,10 @@ spec:
         &TYPES,
         &objects,
         &expect![[r"
-        MACHINE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  medium or 1 other  any    0.1000     1  ████████░░  83%  █░░░░░░░░░  13%
 
-        1 new machine for 1 pod, 0.1000 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
         stderr: joiner: 2 NodeOverlays are ignored: the gate NodeOverlay is off (--feature-gates NodeOverlay=true)
     "]],
     );
@@ -360,10 +360,10 @@ spec:
         &gate,
         &objects,
         &expect![[r#"
-        MACHINE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  large or 1 other  any    0.4000     1  █░░░░░░░░░  19%  ░░░░░░░░░░   3%
 
-        1 new machine for 1 pod, 0.4000 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.4000 per hour (no plan could cost less).
         stderr: joiner: NodeOverlay "another-opinion" has no effect: conflicts with overlay "medium-is-dear": give one of them another weight
     "#]],
     );
@@ -393,12 +393,12 @@ fn pods_of_manifests_are_planned_for() {
         &[&TYPES[..], &["-o", "wide"]].concat(),
         &manifests("500m"),
         &expect![[r"
-        MACHINE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  medium or 1 other  any    0.1000     3  ████████░░  83%  ░░░░░░░░░░   0%
           types  medium, large
           pods   shop/web-vmj54zmwwf-5j6bx, shop/web-vmj54zmwwf-5ql7k, shop/web-vmj54zmwwf-gvrkt
 
-        1 new machine for 3 pods, 0.1000 per hour (no plan could cost less).
+        1 new instance for 3 pods, 0.1000 per hour (no plan could cost less).
         stderr: joiner: 3 pods are planned for that are not in the files yet, of Deployment shop/web (3)
     "]],
     );
@@ -407,7 +407,7 @@ fn pods_of_manifests_are_planned_for() {
         &rule,
         &manifests("500m"),
         &expect![[r"
-        No pod waits for a machine.
+        No pod waits for an instance.
     "]],
     );
     let many = manifests("500m").replace("replicas: 3", "replicas: 300000");
@@ -439,7 +439,7 @@ fn only_pods_that_the_scheduler_gave_up_on_may_be_asked_for() {
         &rule,
         POOL_AND_POD,
         &expect![[r"
-        No pod waits for a machine.
+        No pod waits for an instance.
     "]],
     );
 }
@@ -454,7 +454,7 @@ fn what_is_made_besides_a_plan_and_what_a_gate_leaves_out_is_said() {
     );
     expect![[r#"
         joiner: 10 pods are planned for that are not in the files yet, of Deployment default/web (10)
-        joiner: NodePool "licences" keeps 3 machines and has 0: 3 more machines would come besides this plan
+        joiner: NodePool "licences" keeps 3 instances and has 0: 3 more instances would come besides this plan
     "#]].assert_eq(&open);
     expect![[r#"
         joiner: 10 pods are planned for that are not in the files yet, of Deployment default/web (10)

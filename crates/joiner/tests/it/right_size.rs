@@ -12,11 +12,11 @@ pub(crate) type Change<'a> = (&'a str, &'a str);
 pub(crate) const UNREADABLE_BUDGET: Change<'_> =
     (r#"- {nodes: "1"}"#, r#"- {nodes: "1", schedule: "0 25 * * *", duration: 1h}"#);
 
-/// The databases are a pool of a fixed number of machines.
+/// The databases are a pool of a fixed number of instances.
 pub(crate) const FIXED_NUMBER: Change<'_> =
     ("  name: databases\nspec:\n", "  name: databases\nspec:\n  replicas: 2\n");
 
-/// The same, and there can be no machine more than that.
+/// The same, and there can be no instance more than that.
 pub(crate) const DELETE_FIRST: Change<'_> = (
     "  name: databases\nspec:\n",
     "  name: databases\n  annotations: {joiner.sh/static-drift: delete-first}\nspec:\n  replicas: \
@@ -41,7 +41,7 @@ pub(crate) fn worker_3_with(command: &str) -> String {
 /// All objects of the sample cluster in one text, but for these changes.
 pub(crate) fn but(changes: &[Change<'_>]) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/right-size");
-    let files = ["machines.yaml", "pods.yaml", "pools.yaml"];
+    let files = ["instances.yaml", "pods.yaml", "pools.yaml"];
     let texts = files.map(|file| fs::read_to_string(folder.join(file)).expect("a file of ours"));
     let mut objects = texts.join("---\n");
     for (from, to) in changes {

@@ -25,7 +25,7 @@ use self::{
 };
 use crate::install::{Installed, VSPHERE, apply, of_account};
 
-/// What the cluster is called, and what its machines' names begin with.
+/// What the cluster is called, and what its instances' names begin with.
 const CLUSTER: &str = "life";
 /// Pods, each of which has a node for itself.
 const PODS: usize = 3;
@@ -90,7 +90,7 @@ async fn furnish(cluster: &Cluster, plane: &ControlPlane) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pods_become_machines_that_join_and_nothing_is_left_of_them() {
+async fn pods_become_instances_that_join_and_nothing_is_left_of_them() {
     let Some(listing) = env::var_os("JOINER_CONTROL_PLANE") else { return };
     let Some(program) = Vcsim::installed() else { return };
     let parts = Parts::from_listing(&fs::read_to_string(listing).unwrap()).unwrap();
@@ -133,18 +133,18 @@ async fn life(cluster: &Cluster, vcenter: &VCenter) {
         (claims.len() == PODS && claims.iter().all(is_done)).then_some(claims)
     };
     let claims = cluster.until("every claim is initialized", initialized).await;
-    let machines = vcenter.machines().await;
-    assert_eq!(machines.len(), PODS, "{machines:?}");
+    let instances = vcenter.instances().await;
+    assert_eq!(instances.len(), PODS, "{instances:?}");
     for claim in &claims {
-        let machine = machines.iter().find(|own| own.claim == name(claim)).unwrap();
-        assert_eq!(machine.name, format!("{CLUSTER}-karp-{}", name(claim)));
-        assert_eq!(claim["status"]["providerID"], machine.provider_id);
-        assert_eq!(claim["status"]["nodeName"], machine.name);
-        let node = cluster.get(&format!("{}/{}", cluster::NODES, machine.name)).await.unwrap();
-        assert_eq!(node["spec"]["providerID"], machine.provider_id);
+        let instance = instances.iter().find(|own| own.claim == name(claim)).unwrap();
+        assert_eq!(instance.name, format!("{CLUSTER}-karp-{}", name(claim)));
+        assert_eq!(claim["status"]["providerID"], instance.provider_id);
+        assert_eq!(claim["status"]["nodeName"], instance.name);
+        let node = cluster.get(&format!("{}/{}", cluster::NODES, instance.name)).await.unwrap();
+        assert_eq!(node["spec"]["providerID"], instance.provider_id);
         assert_eq!(node["metadata"]["labels"]["karpenter.sh/nodepool"], "general");
         assert_eq!(node["metadata"]["labels"]["topology.kubernetes.io/zone"], "az1");
-        let tags = vcenter.tags_of(machine).await;
+        let tags = vcenter.tags_of(instance).await;
         for tag in [("karpenter.sh/clustername", CLUSTER), ("k8s-zone", "az1")] {
             let tag = (tag.0.to_owned(), tag.1.to_owned());
             assert!(tags.contains(&tag), "{tag:?} is not among {tags:?}");
@@ -158,12 +158,12 @@ async fn life(cluster: &Cluster, vcenter: &VCenter) {
     let nothing_is_left = async || {
         let claims = cluster.list(cluster::CLAIMS).await;
         let nodes = cluster.list(cluster::NODES).await;
-        let machines = vcenter.machines().await;
-        (claims.is_empty() && nodes.is_empty() && machines.is_empty()).then_some(())
+        let instances = vcenter.instances().await;
+        (claims.is_empty() && nodes.is_empty() && instances.is_empty()).then_some(())
     };
-    cluster.until("no claim, no node and no machine is left", nothing_is_left).await;
+    cluster.until("no claim, no node and no instance is left", nothing_is_left).await;
     // A vCenter forgets the tags of what is destroyed; the simulator does not. What can be seen here
-    // is that machines of one kind share their tags.
+    // is that instances of one kind share their tags.
     let tags = vcenter.all_tags().await;
     let each_once: BTreeSet<&(String, String)> = tags.iter().collect();
     assert_eq!(each_once.len(), tags.len(), "{tags:?}");

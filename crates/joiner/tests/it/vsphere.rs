@@ -1,4 +1,4 @@
-//! Pools of `VsphereNodeClass`es, whose machines are the sizes that the class lists.
+//! Pools of `VsphereNodeClass`es, whose instances are the sizes that the class lists.
 
 use expect_test::{Expect, expect};
 
@@ -54,7 +54,7 @@ spec:
     )
 }
 
-/// A pool of KWOK's machines.
+/// A pool of KWOK's instances.
 fn kwok_pool() -> String {
     pool("kwok")
         .replace("karpenter.vsphere.com", "karpenter.kwok.sh")
@@ -75,12 +75,12 @@ fn the_example_reads_well() {
         &["plan", "-f", "examples/vsphere"],
         "",
         &expect![[r"
-        MACHINE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
         new      gpu      gpu-16                                         any    2.5000     1  █████░░░░░  50%  █████░░░░░  55%  nvidia.com/gpu 1
         new      general  vsphere-vm.cpu-8.mem-32gb.os-linux             az1    0.2344     4  ████░░░░░░  44%  ███████░░░  71%
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  az2    0.1172     3  ███████░░░  77%  ████░░░░░░  45%
 
-        3 new machines for 8 pods, 2.8515 per hour (at least 2.5000; the best possible lies between).
+        3 new instances for 8 pods, 2.8515 per hour (at least 2.5000; the best possible lies between).
 
         1 pod cannot be placed:
 
@@ -98,10 +98,10 @@ fn a_class_lists_its_own_sizes() {
     planned(
         &cluster(TWO_SIZES, "{cpu: 2, memory: 4Gi}", ""),
         &expect![[r"
-        MACHINE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
 
-        1 new machine for 1 pod, 0.1172 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
     "]],
     );
 }
@@ -112,17 +112,17 @@ fn the_providers_labels_can_be_asked_for() {
     planned(
         &cluster(TWO_SIZES, "{cpu: 2}", wish),
         &expect![[r"
-        MACHINE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  vsphere-vm.cpu-8.mem-32gb.os-linux  any    0.2344     1  ██░░░░░░░░  25%  ░░░░░░░░░░   0%
 
-        1 new machine for 1 pod, 0.2344 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.2344 per hour (no plan could cost less).
     "]],
     );
     let wish = "nodeSelector: {topology.kubernetes.io/zone: az9}";
     planned(
         &cluster(TWO_SIZES, "{cpu: 2}", wish),
         &expect![[r"
-        No machine would be made.
+        No instance would be made.
 
         1 pod cannot be placed:
 
@@ -140,10 +140,10 @@ fn prices_and_hidden_memory_are_settings() {
     planned(
         &objects,
         &expect![[r"
-        MACHINE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  vsphere-vm.cpu-8.mem-32gb.os-linux  any    0.2344     1  ██░░░░░░░░  25%  █████░░░░░  50%
 
-        1 new machine for 1 pod, 0.2344 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.2344 per hour (no plan could cost less).
     "]],
     );
     let flags = [&PLAN[..], &["--vsphere-vm-memory-overhead-percent=0"]].concat();
@@ -151,10 +151,10 @@ fn prices_and_hidden_memory_are_settings() {
         &flags,
         &objects,
         &expect![[r"
-        MACHINE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  █████████░  97%
 
-        1 new machine for 1 pod, 0.1172 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
     "]],
     );
     let flags = [&flags[..], &["--price-per-vcpu=1", "--price-per-vm=0.5"]].concat();
@@ -162,10 +162,10 @@ fn prices_and_hidden_memory_are_settings() {
         &flags,
         &objects,
         &expect![[r"
-        MACHINE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    4.5172     1  █████░░░░░  51%  █████████░  97%
 
-        1 new machine for 1 pod, 4.5172 per hour (no plan could cost less).
+        1 new instance for 1 pod, 4.5172 per hour (no plan could cost less).
     "]],
     );
 }
@@ -176,7 +176,7 @@ fn a_class_that_is_not_there() {
     planned(
         &objects,
         &expect![[r#"
-        stderr: joiner: NodePool "general": spec.template.spec.nodeClassRef is VsphereNodeClass "general", which is not in the files: add what `kubectl get vspherenodeclasses -o yaml` prints, or list the machines in a file and give it with --instance-types
+        stderr: joiner: NodePool "general": spec.template.spec.nodeClassRef is VsphereNodeClass "general", which is not in the files: add what `kubectl get vspherenodeclasses -o yaml` prints, or list the instances in a file and give it with --instance-types
         exit code: 2
     "#]],
     );
@@ -185,10 +185,10 @@ fn a_class_that_is_not_there() {
         &[&PLAN[..], &["--instance-types", types]].concat(),
         &objects,
         &expect![[r"
-        MACHINE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  medium or 1 other  any    0.1000     1  █████░░░░░  56%  ░░░░░░░░░░   0%
 
-        1 new machine for 1 pod, 0.1000 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
     "]],
     );
 }
@@ -200,7 +200,7 @@ fn a_class_that_its_controller_found_unfit() {
     planned(
         &format!("{}---\n{class}---\n{}", pool("general"), pod("{cpu: 1}", "")),
         &expect![[r#"
-            No machine would be made.
+            No instance would be made.
 
             1 pod cannot be placed:
 
@@ -222,10 +222,10 @@ fn a_class_of_which_nothing_can_be_made_leaves_other_pools_alone() {
     planned(
         &format!("{cluster}---\n{broken}"),
         &expect![[r#"
-        MACHINE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  ██░░░░░░░░  26%  ░░░░░░░░░░   0%
 
-        1 new machine for 1 pod, 0.1172 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
         stderr: joiner: NodePool "b": is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is no number of CPUs; write a whole number from 1 to 9999
     "#]],
     );
@@ -233,7 +233,7 @@ fn a_class_of_which_nothing_can_be_made_leaves_other_pools_alone() {
     planned(
         &format!("{broken}---\n{pod}"),
         &expect![[r#"
-        No machine would be made.
+        No instance would be made.
 
         1 pod cannot be placed:
 
@@ -259,35 +259,35 @@ fn a_class_that_the_api_server_would_refuse() {
 }
 
 #[test]
-fn kwoks_machines_and_vspheres_in_one_plan() {
+fn kwoks_instances_and_vspheres_in_one_plan() {
     let objects = |wish: &str| {
         format!("{}---\n{}", cluster(TWO_SIZES, "{cpu: 2, memory: 4Gi}", wish), kwok_pool())
     };
     planned(
         &objects("nodeSelector: {karpenter.sh/nodepool: general}"),
         &expect![[r"
-        MACHINE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
 
-        1 new machine for 1 pod, 0.1172 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
     "]],
     );
     planned(
         &objects("nodeSelector: {karpenter.kwok.sh/instance-cpu: '4'}"),
         &expect![[r"
-        MACHINE  POOL  SHAPE                          ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL  SHAPE                          ZONE  PRICE/H  PODS  CPU              MEMORY
         new      kwok  c-4x-amd64-linux or 11 others  any    0.0760     1  █████░░░░░  51%  █████░░░░░  50%
 
-        1 new machine for 1 pod, 0.0760 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.0760 per hour (no plan could cost less).
     "]],
     );
     planned(
         &objects("nodeSelector: {karpenter.vsphere.com/instance-cpu: '4'}"),
         &expect![[r"
-        MACHINE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
+        INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
 
-        1 new machine for 1 pod, 0.1172 per hour (no plan could cost less).
+        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
     "]],
     );
 }

@@ -34,7 +34,7 @@ impl Bench for Stage {
         self.lab.faults().disarm()
     }
 
-    async fn machines(&self) -> BTreeMap<String, String> {
+    async fn instances(&self) -> BTreeMap<String, String> {
         let text = |node: serde_json::Value| {
             (node["spec"]["providerID"].as_str().unwrap().to_owned(), node.to_string())
         };
@@ -42,10 +42,10 @@ impl Bench for Stage {
     }
 
     async fn add_foreign(&self, order: &Order) -> Vec<String> {
-        // The name that the machine of this order would get is known by making it.
+        // The name that the instance of this order would get is known by making it.
         let (kwok, _) = Self::start(self);
-        let machine = kwok.create(order).await.unwrap();
-        let taken = machine.provider_id.strip_prefix("kwok://").unwrap();
+        let instance = kwok.create(order).await.unwrap();
+        let taken = instance.provider_id.strip_prefix("kwok://").unwrap();
         self.delete_node(taken);
         let others = [
             (taken, "elsewhere://taken", json!({})),
@@ -78,7 +78,7 @@ impl Bench for Stage {
     }
 
     async fn without_room(&self, mut order: Order) -> Order {
-        // The cloud of nodes without machines is never full, but its largest type has 256 CPUs.
+        // The cloud of nodes without instances is never full, but its largest type has 256 CPUs.
         order.requests.set(CPU, Quantity::whole(1000));
         order
     }

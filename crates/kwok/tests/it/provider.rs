@@ -74,7 +74,7 @@ async fn a_node_is_written_as_karpenter_writes_it() {
     let stage = Stage::new();
     let (kwok, _) = stage.start();
     let wanted = order("web-1");
-    let machine = kwok.create(&wanted).await.unwrap();
+    let instance = kwok.create(&wanted).await.unwrap();
     let mut node = stage.nodes().remove(0);
     for field in ["creationTimestamp", "managedFields", "resourceVersion", "uid"] {
         node["metadata"].as_object_mut().unwrap().remove(field);
@@ -156,9 +156,9 @@ async fn a_node_is_written_as_karpenter_writes_it() {
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(&node).unwrap());
 
-    assert_eq!(machine.provider_id, node["spec"]["providerID"]);
-    assert_eq!(json!(machine.labels), node["metadata"]["labels"]);
-    assert_eq!(machine.claim, Some(wanted.claim));
+    assert_eq!(instance.provider_id, node["spec"]["providerID"]);
+    assert_eq!(json!(instance.labels), node["metadata"]["labels"]);
+    assert_eq!(instance.claim, Some(wanted.claim));
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,8 +167,8 @@ async fn the_name_of_a_node_follows_from_its_claim() {
         let stage = Stage::new();
         let mut wanted = any(claim);
         uid.clone_into(&mut wanted.claim.uid);
-        let machine = stage.start().0.create(&wanted).await.unwrap();
-        machine.provider_id.strip_prefix("kwok://").unwrap().to_owned()
+        let instance = stage.start().0.create(&wanted).await.unwrap();
+        instance.provider_id.strip_prefix("kwok://").unwrap().to_owned()
     };
     let first = name("web-1", "a").await;
     assert_eq!(first, name("web-1", "a").await, "whoever makes it");
@@ -178,14 +178,15 @@ async fn the_name_of_a_node_follows_from_its_claim() {
     assert!(word.len() == 8 && number.parse::<u32>().is_ok(), "{first}");
 }
 
-/// The type, the zone and the capacity type that a machine got.
+/// The type, the zone and the capacity type that an instance got.
 async fn chosen(kwok: &Kwok, wanted: &Order) -> [String; 3] {
-    let machine = kwok.create(wanted).await.unwrap();
-    [label::INSTANCE_TYPE, label::ZONE, label::CAPACITY_TYPE].map(|key| machine.labels[key].clone())
+    let instance = kwok.create(wanted).await.unwrap();
+    [label::INSTANCE_TYPE, label::ZONE, label::CAPACITY_TYPE]
+        .map(|key| instance.labels[key].clone())
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_cheapest_machine_is_made_and_equal_zones_get_equally_many() {
+async fn the_cheapest_instance_is_made_and_equal_zones_get_equally_many() {
     let stage = Stage::new();
     let (kwok, _) = stage.start();
     let mut zones = std::collections::BTreeMap::<String, usize>::new();
@@ -305,13 +306,13 @@ async fn a_node_whose_end_waits_for_us_is_gone_for_its_cloud() {
     let (kwok, _) = stage.start();
     let mut wanted = any("web-1");
     wanted.requests = Resources::from_iter([(CPU, Quantity::whole(1))]);
-    let machine = kwok.create(&wanted).await.unwrap();
-    let name = machine.provider_id.strip_prefix("kwok://").unwrap();
+    let instance = kwok.create(&wanted).await.unwrap();
+    let name = instance.provider_id.strip_prefix("kwok://").unwrap();
     let finalizers = json!({"metadata": {"finalizers": ["karpenter.sh/termination"]}});
     let (nodes, key) = (Resource::new("", "nodes"), Key::new("", name));
     stage.lab.caller("test").merge(&nodes, &key, None, finalizers).unwrap();
     stage.delete_node(name);
-    assert_eq!(kwok.get(&machine.provider_id).await, Ok(None));
-    assert_eq!(kwok.delete(&wanted.claim, Some(&machine.provider_id)).await, Ok(Deletion::Gone));
+    assert_eq!(kwok.get(&instance.provider_id).await, Ok(None));
+    assert_eq!(kwok.delete(&wanted.claim, Some(&instance.provider_id)).await, Ok(Deletion::Gone));
     assert_eq!(stage.nodes().len(), 1, "the finalizer is not the cloud's");
 }

@@ -1,4 +1,4 @@
-//! Disruptions of machines and the budgets of their pools that they must leave intact.
+//! Disruptions of instances and the budgets of their pools that they must leave intact.
 //!
 //! Knows of Karpenter's objects what they say: a claim whose condition `DisruptionReason` is true was
 //! chosen to go, and `spec.disruption.budgets` of its pool says how many may be away at once.
@@ -17,12 +17,12 @@ use crate::history::{Entry, History};
 
 const RULE: &str = "disruptions respect budgets of pools";
 
-/// How long whoever disrupts machines may take to see that one is not ready.
+/// How long whoever disrupts instances may take to see that one is not ready.
 const SEEN_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// What a pool allows that says nothing.
 const USUAL: &str = "10%";
 
-/// No machine is chosen to go while as many machines of its pool are away as the pool's budgets allow
+/// No instance is chosen to go while as many instances of its pool are away as the pool's budgets allow
 /// for that reason. Away is what was chosen to go, is being deleted, or is not ready.
 pub fn disruptions_within_budgets(history: &History) -> Vec<Violation> {
     let mut world = World::default();
@@ -48,7 +48,7 @@ struct Claim {
     pool: String,
     node: String,
     deleting: bool,
-    /// Its machine is being switched off: it counts for nothing any more.
+    /// Its instance is being switched off: it counts for nothing any more.
     ending: bool,
     /// Why it was chosen to go.
     reason: Option<String>,
@@ -123,10 +123,10 @@ fn is_away(claim: &Claim, node: &Node, at: Timestamp) -> bool {
     claim.reason.is_some() || claim.deleting || node.deleting || long_unready
 }
 
-/// The least that the budgets in force for a reason allow of so many machines; nothing if none is.
-fn allowed(pool: &Value, reason: &str, machines: u64, at: Timestamp) -> Option<u64> {
+/// The least that the budgets in force for a reason allow of so many instances; nothing if none is.
+fn allowed(pool: &Value, reason: &str, instances: u64, at: Timestamp) -> Option<u64> {
     let Some(budgets) = pool["spec"]["disruption"]["budgets"].as_array() else {
-        return Some(share(USUAL, machines));
+        return Some(share(USUAL, instances));
     };
     let is_about = |budget: &&Value| {
         let reasons = budget["reasons"].as_array().filter(|reasons| !reasons.is_empty());
@@ -137,15 +137,15 @@ fn allowed(pool: &Value, reason: &str, machines: u64, at: Timestamp) -> Option<u
         None => true,
     };
     let counts = budgets.iter().filter(is_about).filter(in_force);
-    counts.map(|budget| share(budget["nodes"].as_str().unwrap_or(USUAL), machines)).min()
+    counts.map(|budget| share(budget["nodes"].as_str().unwrap_or(USUAL), instances)).min()
 }
 
-/// A number, or a percentage of so many machines with parts of a machine counted as a whole one.
+/// A number, or a percentage of so many instances with parts of an instance counted as a whole one.
 /// What is neither allows nothing.
-fn share(nodes: &str, machines: u64) -> u64 {
+fn share(nodes: &str, instances: u64) -> u64 {
     match nodes.strip_suffix('%') {
         Some(percent) => {
-            percent.parse().map_or(0, |percent: u64| (percent * machines).div_ceil(100))
+            percent.parse().map_or(0, |percent: u64| (percent * instances).div_ceil(100))
         }
         None => nodes.parse().unwrap_or(0),
     }

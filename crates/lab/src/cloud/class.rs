@@ -1,4 +1,4 @@
-//! The class of the laboratory's machines: how long they take for everything, and their image.
+//! The class of the laboratory's instances: how long they take for everything, and their image.
 
 use jiff::SignedDuration;
 use joiner_cloud::class::{ClassKind, NodeClass};
@@ -12,7 +12,7 @@ pub const LAB_NODE_CLASS: ClassKind = ClassKind {
     plural: "labnodeclasses",
 };
 
-/// The image of machines whose class names none.
+/// The image of instances whose class names none.
 const USUAL_IMAGE: &str = "lab-image";
 
 /// A definition of [`LAB_NODE_CLASS`] for an API server.
@@ -21,7 +21,7 @@ pub fn lab_node_class_crd() -> Value {
     LAB_NODE_CLASS.definition(&json!({
         "type": "object",
         "properties": {
-            "image": {"type": "string", "description": "What machines run; another one is drift."},
+            "image": {"type": "string", "description": "What instances run; another one is drift."},
             "bootDelay": duration("From being switched on to the start of the kubelet."),
             "joinDelay": duration("From the start of the kubelet to the registration of the node."),
             "readyDelay": duration("From the registration to being ready."),
@@ -30,7 +30,7 @@ pub fn lab_node_class_crd() -> Value {
     }))
 }
 
-/// What a class says about its machines.
+/// What a class says about its instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LabClass {
     pub(super) image: String,

@@ -1,4 +1,4 @@
-//! Hosts with room for machines, and who owns the machines on them.
+//! Hosts with room for instances, and who owns the instances on them.
 
 use std::{
     collections::BTreeMap,
@@ -6,25 +6,25 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_cloud::{machine::Machine, order::ClaimId};
+use joiner_cloud::{instance::Instance, order::ClaimId};
 use joiner_core::{
     quantity::Quantity,
     resources::{CPU, MEMORY, Resources},
 };
 
 use crate::cluster::{
-    machines::{MachineSpec, Machines},
+    instances::{InstanceSpec, Instances},
     times::later,
 };
 
-/// A host that machines are made on.
+/// A host that instances are made on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
     /// Its name.
     pub name: String,
     /// The zone it is in.
     pub zone: String,
-    /// What its machines can have together.
+    /// What its instances can have together.
     pub capacity: Resources,
 }
 
@@ -45,52 +45,52 @@ impl Host {
 pub struct HostView {
     /// The host.
     pub host: Host,
-    /// What its machines have together.
+    /// What its instances have together.
     pub used: Resources,
-    /// The names of its machines.
-    pub machines: Vec<String>,
+    /// The names of its instances.
+    pub instances: Vec<String>,
 }
 
-/// A machine with its mark, as its host knows it.
+/// An instance with its mark, as its host knows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guest {
     /// The cluster that it belongs to.
     pub cluster: String,
-    /// The machine; whom it was made for is a part of its mark.
-    pub machine: Machine,
+    /// The instance; whom it was made for is a part of its mark.
+    pub instance: Instance,
     /// How long it takes to be gone after it was switched off.
     pub removal_delay: SignedDuration,
 }
 
 impl Guest {
-    /// Whether a cluster's mark on a machine of this name is its own: machines are called after their
+    /// Whether a cluster's mark on an instance of this name is its own: instances are called after their
     /// claims, and whoever copies one copies its mark.
     pub(super) fn is_of(&self, cluster: &str, name: &str) -> bool {
-        let claim = self.machine.claim.as_ref();
+        let claim = self.instance.claim.as_ref();
         self.cluster == cluster && claim.is_none_or(|claim| claim.name == name)
     }
 }
 
-/// Why no machine was made.
+/// Why no instance was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is another machine of this name.
+    /// There is another instance of this name.
     NameTaken,
     /// No host of the zone has room.
     NoRoom,
 }
 
-/// Where machines are made; clones are the same data centre.
+/// Where instances are made; clones are the same data centre.
 #[derive(Clone, Debug)]
 pub struct DataCentre {
-    machines: Machines,
+    instances: Instances,
     rooms: Arc<Mutex<Rooms>>,
 }
 
 #[derive(Debug)]
 struct Rooms {
     hosts: Vec<Host>,
-    /// By the names of their machines.
+    /// By the names of their instances.
     guests: BTreeMap<String, Placed>,
 }
 
@@ -103,7 +103,7 @@ struct Placed {
 
 impl DataCentre {
     /// Two zones with two hosts each.
-    pub(crate) fn new(machines: Machines) -> Self {
+    pub(crate) fn new(instances: Instances) -> Self {
         let host = |name, zone| Host::new(name, zone, 64, 256);
         let hosts = vec![
             host("host-a1", "lab-zone-a"),
@@ -111,10 +111,10 @@ impl DataCentre {
             host("host-b1", "lab-zone-b"),
             host("host-b2", "lab-zone-b"),
         ];
-        Self { machines, rooms: Arc::new(Mutex::new(Rooms { hosts, guests: BTreeMap::new() })) }
+        Self { instances, rooms: Arc::new(Mutex::new(Rooms { hosts, guests: BTreeMap::new() })) }
     }
 
-    /// Has these hosts from now on. Machines on hosts that are not among them go on.
+    /// Has these hosts from now on. Instances on hosts that are not among them go on.
     pub fn furnish(&self, hosts: Vec<Host>) {
         self.rooms().hosts = hosts;
     }
@@ -133,37 +133,37 @@ impl DataCentre {
         zones
     }
 
-    /// Makes a machine with its mark, on the emptiest host of a zone, and switches it on. The same
-    /// machine for the same claim of the same cluster is made once.
+    /// Makes an instance with its mark, on the emptiest host of a zone, and switches it on. The same
+    /// instance for the same claim of the same cluster is made once.
     pub(super) fn make(
         &self,
         guest: Guest,
-        spec: MachineSpec,
+        spec: InstanceSpec,
         zone: &str,
         now: Timestamp,
-    ) -> Result<(Machine, String), Refusal> {
+    ) -> Result<(Instance, String), Refusal> {
         let mut rooms = self.settled(now);
         if let Some(known) = rooms.guests.get(&spec.name) {
             let same = known.guest.cluster == guest.cluster
-                && known.guest.machine.claim == guest.machine.claim;
-            let answer = (known.guest.machine.clone(), known.host.clone());
+                && known.guest.instance.claim == guest.instance.claim;
+            let answer = (known.guest.instance.clone(), known.host.clone());
             return if same { Ok(answer) } else { Err(Refusal::NameTaken) };
         }
-        if self.machines.get(&spec.name).is_some() {
+        if self.instances.get(&spec.name).is_some() {
             return Err(Refusal::NameTaken);
         }
-        let host = rooms.emptiest(zone, &guest.machine.capacity).ok_or(Refusal::NoRoom)?;
+        let host = rooms.emptiest(zone, &guest.instance.capacity).ok_or(Refusal::NoRoom)?;
         let name = spec.name.clone();
-        self.machines.boot(spec).map_err(|_| Refusal::NameTaken)?;
-        let machine = guest.machine.clone();
+        self.instances.boot(spec).map_err(|_| Refusal::NameTaken)?;
+        let instance = guest.instance.clone();
         rooms.guests.insert(name, Placed { guest, host: host.clone(), gone_at: None });
-        Ok((machine, host))
+        Ok((instance, host))
     }
 
-    /// Puts a machine somewhere with whatever mark, as somebody else would.
-    pub fn add(&self, guest: Guest, spec: MachineSpec, host: &str) -> bool {
+    /// Puts an instance somewhere with whatever mark, as somebody else would.
+    pub fn add(&self, guest: Guest, spec: InstanceSpec, host: &str) -> bool {
         let name = spec.name.clone();
-        let booted = self.machines.boot(spec).is_ok();
+        let booted = self.instances.boot(spec).is_ok();
         if booted {
             let placed = Placed { guest, host: host.to_owned(), gone_at: None };
             self.rooms().guests.insert(name, placed);
@@ -171,61 +171,61 @@ impl DataCentre {
         booted
     }
 
-    /// Switches a machine off; it is gone after a while.
+    /// Switches an instance off; it is gone after a while.
     pub(super) fn remove(&self, name: &str, now: Timestamp) {
         let mut rooms = self.settled(now);
         let Some(placed) = rooms.guests.get_mut(name) else { return };
         if placed.gone_at.is_none() {
-            placed.guest.machine.deleting = true;
+            placed.guest.instance.deleting = true;
             placed.gone_at = Some(later(now, placed.guest.removal_delay));
             // One that is gone needs no switching off.
-            drop(self.machines.power_off(name));
+            drop(self.instances.power_off(name));
         }
     }
 
-    /// A machine by its name, whoever's it is.
+    /// An instance by its name, whoever's it is.
     pub fn find(&self, name: &str, now: Timestamp) -> Option<Guest> {
         self.settled(now).guests.get(name).map(|placed| placed.guest.clone())
     }
 
-    /// The machine that was made for a claim of a cluster.
+    /// The instance that was made for a claim of a cluster.
     pub(super) fn of_claim(
         &self,
         cluster: &str,
         claim: &ClaimId,
         now: Timestamp,
-    ) -> Option<Machine> {
+    ) -> Option<Instance> {
         let rooms = self.settled(now);
         let mut own = rooms.guests.iter().filter(|(name, own)| own.guest.is_of(cluster, name));
-        let found = own.find(|(_, placed)| placed.guest.machine.claim.as_ref() == Some(claim));
-        found.map(|(_, placed)| placed.guest.machine.clone())
+        let found = own.find(|(_, placed)| placed.guest.instance.claim.as_ref() == Some(claim));
+        found.map(|(_, placed)| placed.guest.instance.clone())
     }
 
-    /// The next machines of a cluster after a name, by name, and the name to go on after.
+    /// The next instances of a cluster after a name, by name, and the name to go on after.
     pub(super) fn page(
         &self,
         cluster: &str,
         after: &str,
         limit: usize,
         now: Timestamp,
-    ) -> (Vec<Machine>, Option<String>) {
+    ) -> (Vec<Instance>, Option<String>) {
         let rooms = self.settled(now);
         let rest = rooms.guests.iter().filter(|(name, _)| name.as_str() > after);
         let mut own = rest.filter(|(name, placed)| placed.guest.is_of(cluster, name));
         let page: Vec<_> = own.by_ref().take(limit).collect();
         let last = own.next().and(page.last()).map(|(name, _)| (*name).clone());
-        (page.into_iter().map(|(_, placed)| placed.guest.machine.clone()).collect(), last)
+        (page.into_iter().map(|(_, placed)| placed.guest.instance.clone()).collect(), last)
     }
 
-    /// The rooms without the machines that are gone by now.
+    /// The rooms without the instances that are gone by now.
     fn settled(&self, now: Timestamp) -> MutexGuard<'_, Rooms> {
         let mut rooms = self.rooms();
         rooms.guests.retain(|name, placed| {
             if placed.gone_at.is_some_and(|gone_at| gone_at <= now) {
                 // Somebody may have destroyed it before.
-                drop(self.machines.destroy(name));
+                drop(self.instances.destroy(name));
             }
-            self.machines.get(name).is_some()
+            self.instances.get(name).is_some()
         });
         rooms
     }
@@ -238,10 +238,10 @@ impl DataCentre {
 impl Rooms {
     fn view(&self, host: &Host) -> HostView {
         let mut view =
-            HostView { host: host.clone(), used: Resources::new(), machines: Vec::new() };
+            HostView { host: host.clone(), used: Resources::new(), instances: Vec::new() };
         for (name, placed) in self.guests.iter().filter(|(_, placed)| placed.host == host.name) {
-            view.used.add(&counted(&placed.guest.machine.capacity, host));
-            view.machines.push(name.clone());
+            view.used.add(&counted(&placed.guest.instance.capacity, host));
+            view.instances.push(name.clone());
         }
         view
     }
@@ -258,7 +258,7 @@ impl Rooms {
     }
 }
 
-/// What of a machine's resources a host gives.
+/// What of an instance's resources a host gives.
 fn counted(resources: &Resources, host: &Host) -> Resources {
     resources.iter().filter(|(name, _)| host.capacity.contains(name)).collect()
 }

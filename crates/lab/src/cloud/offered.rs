@@ -14,7 +14,7 @@ use joiner_core::{instance_type::InstanceType, label};
 
 use crate::cluster::times::later;
 
-/// CPUs of the shapes that machines can have, with 4 GiB for each.
+/// CPUs of the shapes that instances can have, with 4 GiB for each.
 const CPUS: [i64; 5] = [2, 4, 8, 16, 32];
 /// What a CPU costs per hour.
 const PRICE_PER_CPU: f64 = 0.03;

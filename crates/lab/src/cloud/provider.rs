@@ -1,4 +1,4 @@
-//! The provider of the laboratory's machines.
+//! The provider of the laboratory's instances.
 
 use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
@@ -12,7 +12,7 @@ use joiner_cloud::{
     choice::{self, Choice},
     class::{ClassCondition, ClassKind, ClassStatus, NodeClass},
     inputs::ClassInputs,
-    machine::Machine,
+    instance::Instance,
     order::{ClaimId, Order},
 };
 use joiner_core::label::{self, WellKnown};
@@ -22,13 +22,13 @@ use super::{
     data_centre::{DataCentre, Guest, Refusal},
     offered::Offered,
 };
-use crate::{Connection, cluster::machines::MachineSpec};
+use crate::{Connection, cluster::instances::InstanceSpec};
 
-/// What the provider's names of machines begin with.
+/// What the provider's names of instances begin with.
 const PREFIX: &str = "lab://";
 /// How long the cloud may take to answer.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// How many machines are listed at once.
+/// How many instances are listed at once.
 const PAGE_SIZE: usize = 100;
 
 const REPAIR_POLICIES: &[RepairPolicy] = &[
@@ -36,7 +36,7 @@ const REPAIR_POLICIES: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(10) },
 ];
 
-/// Makes machines in the laboratory's data centre for one cluster.
+/// Makes instances in the laboratory's data centre for one cluster.
 #[derive(Debug)]
 pub struct LabCloud {
     connection: Connection,
@@ -47,7 +47,7 @@ pub struct LabCloud {
 }
 
 impl LabCloud {
-    /// Makes machines with this cluster's mark through a client's connection.
+    /// Makes instances with this cluster's mark through a client's connection.
     pub fn new(connection: &Connection, centre: &DataCentre, cluster: &str) -> Self {
         Self {
             connection: connection.clone(),
@@ -77,31 +77,31 @@ impl LabCloud {
         let call = self.connection.call_cloud(verb, || take_effect(&self.centre, clock.now()));
         match tokio::time::timeout_at(clock.instant_after(DEADLINE), call).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(why)) => Err(CloudError::Unknown(format!("{verb} machines: {why}"))),
+            Ok(Err(why)) => Err(CloudError::Unknown(format!("{verb} instances: {why}"))),
             Err(_) => {
                 let seconds = DEADLINE.as_secs();
-                let message = format!("{verb} machines: no answer within {seconds} s");
+                let message = format!("{verb} instances: no answer within {seconds} s");
                 Err(CloudError::Unknown(message))
             }
         }
     }
 
-    async fn find(&self, name: &str) -> Result<Option<Machine>, CloudError> {
+    async fn find(&self, name: &str) -> Result<Option<Instance>, CloudError> {
         let found = self
             .call("get", |centre, now| {
                 let found = centre.find(name, now);
                 let told = found.as_ref().map_or("is not there", |_| "is there");
-                (found, format!("get machine {name}: {told}"))
+                (found, format!("get instance {name}: {told}"))
             })
             .await?;
-        Ok(found.filter(|guest| guest.is_of(&self.owner(), name)).map(|guest| guest.machine))
+        Ok(found.filter(|guest| guest.is_of(&self.owner(), name)).map(|guest| guest.instance))
     }
 
-    async fn of_claim(&self, claim: &ClaimId) -> Result<Option<Machine>, CloudError> {
+    async fn of_claim(&self, claim: &ClaimId) -> Result<Option<Instance>, CloudError> {
         self.call("list", |centre, now| {
             let found = centre.of_claim(&self.owner(), claim, now);
-            let told = found.as_ref().map_or("none", |machine| &machine.provider_id).to_owned();
-            (found, format!("list machines of NodeClaim {}: {told}", claim.name))
+            let told = found.as_ref().map_or("none", |instance| &instance.provider_id).to_owned();
+            (found, format!("list instances of NodeClaim {}: {told}", claim.name))
         })
         .await
     }
@@ -115,19 +115,19 @@ impl LabCloud {
         self.offered().types(self.centre.zones(), self.connection.clock().now())
     }
 
-    /// Makes a machine of a type in a zone.
+    /// Makes an instance of a type in a zone.
     async fn make(
         &self,
         order: &Order,
         class: &LabClass,
         choice: &Choice<'_>,
         zone: &str,
-    ) -> Result<Result<Machine, Refusal>, CloudError> {
+    ) -> Result<Result<Instance, Refusal>, CloudError> {
         let name = &order.claim.name;
         let labels = choice.labels();
-        let spec = machine_spec(order, class, choice);
+        let spec = instance_spec(order, class, choice);
         self.call("create", |centre, now| {
-            let machine = Machine {
+            let instance = Instance {
                 provider_id: spec.provider_id.clone(),
                 claim: Some(order.claim.clone()),
                 image_id: Some(class.image.clone()),
@@ -135,10 +135,10 @@ impl LabCloud {
                 capacity: spec.capacity.clone(),
                 allocatable: spec.allocatable.clone(),
                 created: Some(now),
-                ..Machine::default()
+                ..Instance::default()
             };
             let (cluster, removal_delay) = (self.owner(), class.removal_delay);
-            let made = centre.make(Guest { cluster, machine, removal_delay }, spec, zone, now);
+            let made = centre.make(Guest { cluster, instance, removal_delay }, spec, zone, now);
             let told = match &made {
                 Ok((_, host)) => format!("{} on {host}", choice.instance_type.name),
                 Err(Refusal::NameTaken) => "the name is taken".to_owned(),
@@ -146,18 +146,18 @@ impl LabCloud {
                     format!("no room for {} in {zone}", choice.instance_type.name)
                 }
             };
-            (made.map(|(machine, _)| machine), format!("create machine {name}: {told}"))
+            (made.map(|(instance, _)| instance), format!("create instance {name}: {told}"))
         })
         .await
     }
 }
 
 /// What boots: a node that registers with everything the order says.
-fn machine_spec(order: &Order, class: &LabClass, choice: &Choice<'_>) -> MachineSpec {
+fn instance_spec(order: &Order, class: &LabClass, choice: &Choice<'_>) -> InstanceSpec {
     let mut labels = order.labels.clone();
     labels.extend(order.requirements.single_values());
     labels.extend(choice.labels());
-    MachineSpec {
+    InstanceSpec {
         provider_id: format!("{PREFIX}{}", order.claim.name),
         labels,
         taints: order.all_taints(),
@@ -166,7 +166,7 @@ fn machine_spec(order: &Order, class: &LabClass, choice: &Choice<'_>) -> Machine
         boot_delay: class.boot_delay,
         join_delay: class.join_delay,
         ready_delay: class.ready_delay,
-        ..MachineSpec::new(&order.claim.name)
+        ..InstanceSpec::new(&order.claim.name)
     }
 }
 
@@ -212,13 +212,13 @@ impl CloudProvider for LabCloud {
         Ok(self.types())
     }
 
-    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+    async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
         if let Some((false, _, message)) = order.class.ready() {
             return Err(CloudError::NodeClassNotReady(message.to_owned()));
         }
         let class = LabClass::read(&order.class).map_err(CloudError::NodeClassNotReady)?;
-        if let Some(machine) = self.of_claim(&order.claim).await? {
-            return Ok(machine);
+        if let Some(instance) = self.of_claim(&order.claim).await? {
+            return Ok(instance);
         }
         let types = self.types();
         let mut choices: Vec<_> = choice::every(order, &types, &WellKnown::default()).collect();
@@ -227,7 +227,7 @@ impl CloudProvider for LabCloud {
             let labels = choice.labels();
             let zone = labels.get(label::ZONE).map_or("", String::as_str);
             match self.make(order, &class, &choice, zone).await? {
-                Ok(machine) => return Ok(machine),
+                Ok(instance) => return Ok(instance),
                 Err(Refusal::NoRoom) => {
                     let now = self.connection.clock().now();
                     self.offered().is_full(&choice.instance_type.name, zone, now);
@@ -236,7 +236,7 @@ impl CloudProvider for LabCloud {
                     return Err(CloudError::Create {
                         reason: "NameTaken",
                         message: format!(
-                            "machine {:?} exists and was not made for NodeClaim {}: remove it",
+                            "instance {:?} exists and was not made for NodeClaim {}: remove it",
                             order.claim.name, order.claim.name
                         ),
                     });
@@ -244,7 +244,7 @@ impl CloudProvider for LabCloud {
             }
         }
         Err(CloudError::InsufficientCapacity(format!(
-            "no host has room for a machine that serves NodeClaim {}: {} and {}",
+            "no host has room for an instance that serves NodeClaim {}: {} and {}",
             order.claim.name, order.requirements, order.requests
         )))
     }
@@ -257,56 +257,56 @@ impl CloudProvider for LabCloud {
         let found = match provider_id {
             Some(id) => {
                 let Some(name) = id.strip_prefix(PREFIX) else { return Ok(Deletion::Gone) };
-                // Another machine of this name is not meant.
-                let is_meant = |machine: &Machine| {
-                    machine.claim.as_ref().is_none_or(|own| own.uid == claim.uid)
+                // Another instance of this name is not meant.
+                let is_meant = |instance: &Instance| {
+                    instance.claim.as_ref().is_none_or(|own| own.uid == claim.uid)
                 };
                 self.find(name).await?.filter(is_meant)
             }
             None => self.of_claim(claim).await?,
         };
-        let Some(machine) = found else { return Ok(Deletion::Gone) };
-        let name = machine.provider_id.trim_start_matches(PREFIX);
+        let Some(instance) = found else { return Ok(Deletion::Gone) };
+        let name = instance.provider_id.trim_start_matches(PREFIX);
         self.call("delete", |centre, now| {
             centre.remove(name, now);
-            (Deletion::Requested, format!("delete machine {name}"))
+            (Deletion::Requested, format!("delete instance {name}"))
         })
         .await
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
         match provider_id.strip_prefix(PREFIX) {
             Some(name) => self.find(name).await,
             None => Ok(None),
         }
     }
 
-    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
-        let mut machines = Vec::new();
+    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+        let mut instances = Vec::new();
         let mut after = String::new();
         loop {
             let (page, last) = self
                 .call("list", |centre, now| {
                     let page = centre.page(&self.owner(), &after, PAGE_SIZE, now);
-                    let told = format!("list machines: {}", page.0.len());
+                    let told = format!("list instances: {}", page.0.len());
                     (page, told)
                 })
                 .await?;
-            machines.extend(page);
+            instances.extend(page);
             match last {
                 Some(last) => after = last,
-                None => return Ok(machines),
+                None => return Ok(instances),
             }
         }
     }
 
     async fn drift(
         &self,
-        machine: &Machine,
+        instance: &Instance,
         class: &NodeClass,
     ) -> Result<Option<String>, CloudError> {
         let wanted = LabClass::read(class).map_err(CloudError::NodeClassNotReady)?.image;
-        let differs = machine.image_id.as_ref().is_some_and(|image| *image != wanted);
+        let differs = instance.image_id.as_ref().is_some_and(|image| *image != wanted);
         Ok(differs.then(|| "ImageDrift".to_owned()))
     }
 

@@ -42,7 +42,7 @@ use self::{
 use super::{
     Controller, Wake,
     events::{About, Recorder, Tone},
-    machines::{Machines, Order},
+    instances::{Instances, Order},
     times::{Timers, later},
 };
 use crate::chance::Chance;
@@ -53,7 +53,7 @@ const RETRY_AFTER: SignedDuration = SignedDuration::from_secs(5);
 /// The kubelets of all nodes.
 #[derive(Debug)]
 pub struct Kubelets {
-    machines: Machines,
+    instances: Instances,
     api: Api,
     recorder: Recorder,
     chance: Chance,
@@ -63,7 +63,7 @@ pub struct Kubelets {
     by_node: BTreeMap<Arc<str>, BTreeSet<Key>>,
     timers: Timers<Due>,
     tickets: u64,
-    /// How many machines and pods were given addresses.
+    /// How many instances and pods were given addresses.
     addresses: u32,
     pod_addresses: u32,
     restarts_per_hour: f64,
@@ -93,8 +93,8 @@ enum Due {
 }
 
 impl Kubelets {
-    /// The kubelets of some machines, and of nodes that say that KWOK simulates them.
-    pub(super) fn new(server: &Server, machines: Machines, chance: Chance) -> Self {
+    /// The kubelets of some instances, and of nodes that say that KWOK simulates them.
+    pub(super) fn new(server: &Server, instances: Instances, chance: Chance) -> Self {
         let caller = server.caller("kubelet");
         let recorder = Recorder::new(caller.clone(), "kubelet");
         let api = Api {
@@ -106,7 +106,7 @@ impl Kubelets {
             secrets: Resource::new("", "secrets"),
         };
         Self {
-            machines,
+            instances,
             api,
             recorder,
             chance,
@@ -378,7 +378,7 @@ impl Controller for Kubelets {
     }
 
     fn attach(&mut self, wake: &Wake) {
-        self.machines.attach(wake);
+        self.instances.attach(wake);
     }
 
     fn observe(&mut self, change: &Change, now: Timestamp) {
@@ -390,7 +390,7 @@ impl Controller for Kubelets {
     }
 
     fn act(&mut self, now: Timestamp) -> Option<Timestamp> {
-        while let Some(order) = self.machines.next_order() {
+        while let Some(order) = self.instances.next_order() {
             self.obey(order, now);
         }
         while let Some(due) = self.timers.pop_due(now) {

@@ -6,11 +6,11 @@
 //! at 0s   anybody:   slow 2s          on list nodes         always
 //! at 5m   operator:  partition 30s
 //! at 2m   operator:  kill after       on create nodeclaims  once
-//! at 3m   operator:  cut after        on create machines    once
+//! at 3m   operator:  cut after        on create instances    once
 //! at 1h   clock:     jump -30s
 //! ```
 //!
-//! `machines` are those of the laboratory's cloud.
+//! `instances` are those of the laboratory's cloud.
 
 use std::{fmt, time::Duration};
 
@@ -236,7 +236,7 @@ mod tests {
             "at 1m clock: conflict",
             "at 1m anybody: partition 5s",
             "at 1m a: stale 3 on get pods",
-            "at 1m a: stale 3 on list machines",
+            "at 1m a: stale 3 on list instances",
             "at 1m a: conflict on list pods",
             "at 1m a: cut watch on list",
             "at 1m a: 500 on list pods sometimes",

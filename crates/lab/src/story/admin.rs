@@ -28,7 +28,7 @@ pub(super) enum Task {
 const TRIES_MAX: u32 = 60;
 
 impl Task {
-    pub(super) fn choose(chance: &mut Chance, deployments: &[String], machines: usize) -> Self {
+    pub(super) fn choose(chance: &mut Chance, deployments: &[String], instances: usize) -> Self {
         let deployment = deployments[chance.below(deployments.len() as u64) as usize].clone();
         match chance.below(3) {
             0 => Self::Scale { deployment, replicas: 1 + chance.below(6) },
@@ -36,7 +36,9 @@ impl Task {
                 deployment,
                 image: format!("registry.example/app:{}", chance.below(100)),
             },
-            _ => Self::Drain { node: super::machine_name(chance.below(machines as u64) as usize) },
+            _ => {
+                Self::Drain { node: super::instance_name(chance.below(instances as u64) as usize) }
+            }
         }
     }
 

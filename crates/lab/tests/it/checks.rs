@@ -160,7 +160,7 @@ async fn who_deletes_pods_past_their_budgets_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_nodes_of_one_machine_are_found() {
+async fn two_nodes_of_one_instance_are_found() {
     let nodes = Resource::new("", "nodes");
     let lab = bare();
     let user = lab.caller("user");
@@ -170,7 +170,7 @@ async fn two_nodes_of_one_machine_are_found() {
     };
     node("a", "lab://1");
     node("b", "lab://2");
-    // A machine that joins again under its old name, and one under a new name after the old one.
+    // An instance that joins again under its old name, and one under a new name after the old one.
     user.delete(&nodes, &Key::new("", "a"), DeleteOptions::default()).unwrap();
     node("a", "lab://1");
     user.delete(&nodes, &Key::new("", "b"), DeleteOptions::default()).unwrap();

@@ -1,7 +1,7 @@
 //! The laboratory's cloud.
 
 mod conformance;
-mod machines;
+mod instances;
 mod sweep;
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn class(spec: Value) -> Arc<NodeClass> {
     })
 }
 
-/// An order for a machine with so many CPUs.
+/// An order for an instance with so many CPUs.
 fn order(name: &str, cpus: i64) -> Order {
     Order {
         claim: ClaimId { name: name.to_owned(), uid: format!("uid-of-{name}") },

@@ -9,7 +9,7 @@ use joiner_lab::{
     chance::Chance,
     cluster::{
         Cluster,
-        machines::{self, Machines},
+        instances::{self, Instances},
         scheduler::Scheduler,
         volumes::Volumes,
     },
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 /// A server with a scheduler, kubelets and a controller of volumes, driven by hand.
 pub(crate) struct Lab {
     pub(crate) server: Server,
-    pub(crate) machines: Machines,
+    pub(crate) instances: Instances,
     pub(crate) user: Caller,
     cluster: Cluster,
 }
@@ -29,19 +29,19 @@ impl Lab {
     pub(crate) fn new() -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let server = Server::new(Clock::following_runtime(start), 1);
-        let (machines, mut controllers) = machines::controllers(&server, &Chance::new(1));
+        let (instances, mut controllers) = instances::controllers(&server, &Chance::new(1));
         controllers.insert(0, Box::new(Volumes::new(&server)));
         controllers.insert(0, Box::new(Scheduler::new(&server)));
         let cluster = Cluster::new(server.clone(), controllers);
         let user = server.caller("user");
-        Self { server, machines, user, cluster }
+        Self { server, instances, user, cluster }
     }
 
     /// Lets the cluster run by itself from now on.
-    pub(crate) fn run(self) -> (Server, Machines) {
+    pub(crate) fn run(self) -> (Server, Instances) {
         let mut cluster = self.cluster;
         tokio::spawn(async move { cluster.run().await });
-        (self.server, self.machines)
+        (self.server, self.instances)
     }
 
     /// Lets seconds pass.

@@ -6,7 +6,7 @@ use expect_test::expect;
 use jiff::SignedDuration;
 use joiner_apiserver::{Key, Resource};
 use joiner_lab::{
-    Client as LabClient, Connection, Lab, Setup, checks, cluster::machines::MachineSpec, process,
+    Client as LabClient, Connection, Lab, Setup, checks, cluster::instances::InstanceSpec, process,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -234,7 +234,7 @@ async fn a_cluster_survives_jumps_of_its_clock() {
     for jump in ["30s", "-30s", "1h", "-10m"] {
         let mut lab = Lab::new(Setup::new(1));
         lab.faults().add_script(&format!("at 20m clock: jump {jump}")).unwrap();
-        lab.machines().boot(MachineSpec::new("machine")).unwrap();
+        lab.instances().boot(InstanceSpec::new("instance")).unwrap();
         let pod = json!({
             "metadata": {"name": "pod", "namespace": "default"},
             "spec": {"containers": [{"name": "app", "image": "app"}]},
@@ -252,12 +252,13 @@ async fn a_cluster_survives_jumps_of_its_clock() {
         let same = user.get(&Resource::new("", "pods"), &pod.key).unwrap();
         assert_eq!((&same.uid, same.deleting), (&pod.uid, false), "{jump}");
         let leases = Resource::new("coordination.k8s.io", "leases");
-        let lease = user.get(&leases, &Key::new("kube-node-lease", "machine")).unwrap().value();
+        let lease = user.get(&leases, &Key::new("kube-node-lease", "instance")).unwrap().value();
         let renewed: jiff::Timestamp =
             lease["spec"]["renewTime"].as_str().unwrap().parse().unwrap();
         let age = lab.server().clock().now().duration_since(renewed);
         assert!(age.as_secs() < 40, "{jump}: the lease was renewed {age:#} ago");
-        let node = user.get(&Resource::new("", "nodes"), &Key::new("", "machine")).unwrap().value();
+        let node =
+            user.get(&Resource::new("", "nodes"), &Key::new("", "instance")).unwrap().value();
         assert_eq!(crate::common::condition(&node, "Ready")["status"], "True", "{jump}");
     }
 }

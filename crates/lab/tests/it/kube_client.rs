@@ -6,7 +6,7 @@ mod watching;
 use expect_test::expect;
 use jiff::SignedDuration;
 use joiner_api::node_pool::NodePool;
-use joiner_lab::{Lab, Setup, cluster::machines::MachineSpec};
+use joiner_lab::{Lab, Setup, cluster::instances::InstanceSpec};
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
@@ -187,7 +187,7 @@ async fn custom_resources_work_as_soon_as_they_are_defined() {
 #[tokio::test(start_paused = true)]
 async fn evictions_wait_for_budgets() {
     let mut lab = Lab::new(Setup::new(1));
-    lab.machines().boot(MachineSpec::new("machine")).unwrap();
+    lab.instances().boot(InstanceSpec::new("instance")).unwrap();
     let client = connect(&lab, "operator");
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
     let budgets: Api<PodDisruptionBudget> = Api::default_namespaced(client.clone());

@@ -1,4 +1,4 @@
-//! Machines and kubelets.
+//! Instances and kubelets.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use expect_test::expect;
 use jiff::SignedDuration;
 use joiner_apiserver::Resource;
-use joiner_lab::cluster::machines::{
-    Fate, Fault, MachineError, MachineSpec, NodeCondition, VolumeDriver,
+use joiner_lab::cluster::instances::{
+    Fate, Fault, InstanceError, InstanceSpec, NodeCondition, VolumeDriver,
 };
 use serde_json::{Value, json};
 
@@ -22,25 +22,25 @@ fn state(lab: &Lab, node: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_boots_joins_and_gets_ready() {
+async fn an_instance_boots_joins_and_gets_ready() {
     let mut lab = Lab::new();
-    let spec = MachineSpec {
+    let spec = InstanceSpec {
         labels: [("topology.kubernetes.io/zone".to_owned(), "a".to_owned())].into(),
         volume_drivers: vec![VolumeDriver {
             name: "csi.example.com".to_owned(),
             limit: Some(8),
             topology_keys: vec!["topology.kubernetes.io/zone".to_owned()],
         }],
-        ..MachineSpec::new("m1")
+        ..InstanceSpec::new("m1")
     };
-    lab.machines.boot(spec.clone()).unwrap();
-    assert_eq!(lab.machines.boot(spec), Err(MachineError::Exists("m1".to_owned())));
+    lab.instances.boot(spec.clone()).unwrap();
+    assert_eq!(lab.instances.boot(spec), Err(InstanceError::Exists("m1".to_owned())));
     lab.pass(29).await;
     assert_eq!(state(&lab, "m1"), "-");
-    assert!(!lab.machines.get("m1").unwrap().joined);
+    assert!(!lab.instances.get("m1").unwrap().joined);
     lab.pass(1).await;
     assert_eq!(state(&lab, "m1"), "False node.kubernetes.io/not-ready");
-    assert!(lab.machines.get("m1").unwrap().joined);
+    assert!(lab.instances.get("m1").unwrap().joined);
     lab.pass(5).await;
     assert_eq!(state(&lab, "m1"), "True node.kubernetes.io/not-ready");
 
@@ -58,11 +58,11 @@ async fn a_machine_boots_joins_and_gets_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_is_booted_wakes_the_loop_that_has_nothing_else_to_do() {
-    let (server, machines) = Lab::new().run();
+async fn an_instance_that_is_booted_wakes_the_loop_that_has_nothing_else_to_do() {
+    let (server, instances) = Lab::new().run();
     let nodes = || server.caller("user").list(&Resource::new("", "nodes"), None).len();
     server.clock().sleep(Duration::from_hours(1)).await;
-    machines.boot(MachineSpec::new("m1")).unwrap();
+    instances.boot(InstanceSpec::new("m1")).unwrap();
     server.clock().sleep(Duration::from_secs(29)).await;
     assert_eq!(nodes(), 0);
     server.clock().sleep(Duration::from_secs(2)).await;
@@ -72,7 +72,7 @@ async fn a_machine_that_is_booted_wakes_the_loop_that_has_nothing_else_to_do() {
 #[tokio::test(start_paused = true)]
 async fn a_quiet_node_writes_nothing_but_heartbeats() {
     let mut lab = Lab::new();
-    lab.machines.boot(MachineSpec::new("m1")).unwrap();
+    lab.instances.boot(InstanceSpec::new("m1")).unwrap();
     lab.pass(60).await;
     let versions = |lab: &Lab| {
         let of = |plural| lab.get(plural, "m1").unwrap()["metadata"]["resourceVersion"].clone();
@@ -96,7 +96,7 @@ async fn a_join_token_must_be_valid() {
     let mut lab = Lab::new();
     let boot = |lab: &Lab, name: &str, token: &str| {
         let join_token = Some(token.to_owned());
-        lab.machines.boot(MachineSpec { join_token, ..MachineSpec::new(name) }).unwrap();
+        lab.instances.boot(InstanceSpec { join_token, ..InstanceSpec::new(name) }).unwrap();
     };
     boot(&lab, "late", "abcdef.0123456789abcdef");
     boot(&lab, "wrong", "abcdef.fedcba9876543210");
@@ -124,13 +124,13 @@ async fn a_join_token_must_be_valid() {
     boot(&lab, "expired", "abcdef.0123456789abcdef");
     lab.pass(300).await;
     assert_eq!(state(&lab, "expired"), "-");
-    lab.machines.reboot("late").unwrap();
+    lab.instances.reboot("late").unwrap();
     lab.pass(120).await;
     assert!(state(&lab, "late").starts_with("True"), "who was let in once needs no token");
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_fail_in_many_ways() {
+async fn instances_fail_in_many_ways() {
     let mut lab = Lab::new();
     for (name, fate) in [
         ("never", Fate::NeverJoins),
@@ -138,7 +138,7 @@ async fn machines_fail_in_many_ways() {
         ("wrong", Fate::WrongProviderId("lab://other".to_owned())),
         ("late", Fate::LateProviderId(SignedDuration::from_secs(60))),
     ] {
-        lab.machines.boot(MachineSpec { fate, ..MachineSpec::new(name) }).unwrap();
+        lab.instances.boot(InstanceSpec { fate, ..InstanceSpec::new(name) }).unwrap();
     }
     lab.pass(45).await;
     assert_eq!(state(&lab, "never"), "-");
@@ -153,12 +153,12 @@ async fn machines_fail_in_many_ways() {
 
     let renewed = |lab: &Lab| lab.get("leases", "late").unwrap()["spec"]["renewTime"].clone();
     for fault in [Fault::KubeletStopped, Fault::Partitioned] {
-        lab.machines.break_node("late", fault);
+        lab.instances.break_node("late", fault);
         lab.pass(1).await;
         let before = renewed(&lab);
         lab.pass(120).await;
         assert_eq!(renewed(&lab), before, "{fault:?}");
-        lab.machines.heal("late");
+        lab.instances.heal("late");
         lab.pass(1).await;
         assert_ne!(renewed(&lab), before, "{fault:?}");
     }
@@ -169,8 +169,8 @@ async fn machines_fail_in_many_ways() {
         reason: "Test".to_owned(),
         message: "as asked".to_owned(),
     };
-    lab.machines.report("late", pressure("DiskPressure"));
-    lab.machines.report("late", pressure("KernelDeadlock"));
+    lab.instances.report("late", pressure("DiskPressure"));
+    lab.instances.report("late", pressure("KernelDeadlock"));
     lab.pass(1).await;
     let status = |lab: &Lab, kind: &str| {
         condition(&lab.get("nodes", "late").unwrap(), kind)["status"].clone()
@@ -179,14 +179,14 @@ async fn machines_fail_in_many_ways() {
         (status(&lab, "DiskPressure"), status(&lab, "KernelDeadlock")),
         (json!("True"), json!("True"))
     );
-    lab.machines.heal("late");
+    lab.instances.heal("late");
     lab.pass(1).await;
     assert_eq!(
         (status(&lab, "DiskPressure"), status(&lab, "KernelDeadlock")),
         (json!("False"), json!(null))
     );
 
-    lab.machines.break_node("late", Fault::Flapping(SignedDuration::from_secs(30)));
+    lab.instances.break_node("late", Fault::Flapping(SignedDuration::from_secs(30)));
     lab.pass(31).await;
     assert_eq!(status(&lab, "Ready"), "False");
     lab.pass(30).await;
@@ -194,30 +194,30 @@ async fn machines_fail_in_many_ways() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_is_off_runs_nothing_and_restarts_pods_when_it_is_back() {
+async fn an_instance_that_is_off_runs_nothing_and_restarts_pods_when_it_is_back() {
     let mut lab = Lab::new();
-    lab.machines.boot(MachineSpec::new("m1")).unwrap();
+    lab.instances.boot(InstanceSpec::new("m1")).unwrap();
     lab.pass(40).await;
     lab.patch("nodes", "m1", json!({"spec": {"taints": null}}));
     lab.pod("app", json!({}));
     lab.pass(10).await;
     assert_eq!(lab.phases(), "app Running ready=True restarts=0\n");
-    lab.machines.power_off("m1").unwrap();
+    lab.instances.power_off("m1").unwrap();
     lab.delete("pods", "app");
     lab.pass(300).await;
     assert_eq!(lab.phases(), "app Running ready=True restarts=0\n", "nobody is there to stop it");
-    lab.machines.reboot("m1").unwrap();
+    lab.instances.reboot("m1").unwrap();
     lab.pass(35).await;
     assert_eq!(lab.phases(), "");
 
     lab.pod("other", json!({}));
     lab.pass(10).await;
-    lab.machines.reboot("m1").unwrap();
+    lab.instances.reboot("m1").unwrap();
     lab.pass(40).await;
     assert_eq!(lab.phases(), "other Running ready=True restarts=1\n");
-    lab.machines.destroy("m1").unwrap();
-    assert_eq!(lab.machines.list(), []);
-    assert_eq!(lab.machines.reboot("m1"), Err(MachineError::Unknown("m1".to_owned())));
+    lab.instances.destroy("m1").unwrap();
+    assert_eq!(lab.instances.list(), []);
+    assert_eq!(lab.instances.reboot("m1"), Err(InstanceError::Unknown("m1".to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -322,12 +322,12 @@ async fn a_deleted_pod_that_hangs_stays_until_the_node_is_healed() {
     lab.node("a", "8", json!({}));
     lab.pod("app", json!({"terminationGracePeriodSeconds": 5}));
     lab.pass(5).await;
-    lab.machines.break_node("a", Fault::PodsHang);
+    lab.instances.break_node("a", Fault::PodsHang);
     lab.pass(1).await;
     lab.delete("pods", "app");
     lab.pass(600).await;
     assert_eq!(lab.phases(), "app Running ready=True restarts=0\n");
-    lab.machines.heal("a");
+    lab.instances.heal("a");
     lab.pass(2).await;
     assert_eq!(lab.phases(), "");
 }
@@ -351,7 +351,7 @@ async fn a_kubelet_refuses_pods_that_should_never_have_come() {
     expect!["Failed NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"]
         .assert_eq(&reason("astray"));
 
-    lab.machines.evict_under_pressure("default", "first", "memory");
+    lab.instances.evict_under_pressure("default", "first", "memory");
     lab.pass(0).await;
     let pod = lab.get("pods", "first").unwrap();
     assert_eq!(pod["status"]["reason"], "Evicted");
@@ -366,7 +366,7 @@ async fn accidents_happen_at_the_rate_that_was_asked_for_and_repeat_with_the_see
         for n in 0..100 {
             lab.pod(&format!("p{n:02}"), json!({}));
         }
-        lab.machines.restarts_per_hour(1.0);
+        lab.instances.restarts_per_hour(1.0);
         lab.pass(3600).await;
         lab.phases()
     };

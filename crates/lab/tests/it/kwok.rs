@@ -1,8 +1,8 @@
-//! Nodes without machines: the laboratory plays KWOK for Node objects that ask for it.
+//! Nodes without instances: the laboratory plays KWOK for Node objects that ask for it.
 
 use jiff::SignedDuration;
 use joiner_apiserver::{Caller, DeleteOptions, Key, Resource};
-use joiner_lab::{Lab, Setup, cluster::machines::SimulatedBoot};
+use joiner_lab::{Lab, Setup, cluster::instances::SimulatedBoot};
 use serde_json::{Value, json};
 
 use crate::common::condition;
@@ -160,10 +160,10 @@ async fn second_when(stage: &mut Stage, name: &str, state: impl Fn(&Value) -> bo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_can_take_as_long_as_a_machine_does_and_each_takes_its_own_time() {
+async fn a_node_can_take_as_long_as_an_instance_does_and_each_takes_its_own_time() {
     let mut stage = Stage::new();
     let boot = SimulatedBoot { boot_seconds: 20..=30, ready_seconds: 8..=12 };
-    stage.lab.machines().simulated_nodes_take(boot);
+    stage.lab.instances().simulated_nodes_take(boot);
     let mut times = Vec::new();
     for name in ["web-1", "web-2", "web-3"] {
         stage.create_node(name);
@@ -194,7 +194,7 @@ async fn a_node_can_take_as_long_as_a_machine_does_and_each_takes_its_own_time()
 async fn a_node_that_is_deleted_while_it_boots_never_comes() {
     let mut stage = Stage::new();
     let boot = SimulatedBoot { boot_seconds: 20..=20, ready_seconds: 8..=8 };
-    stage.lab.machines().simulated_nodes_take(boot);
+    stage.lab.instances().simulated_nodes_take(boot);
     stage.create_node("web-1");
     stage.pass(10).await;
     stage.delete(&nodes(), "", "web-1");

@@ -429,7 +429,7 @@ async fn lists_are_only_so_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_tells_wholly_which_class_its_machines_are_of() {
+async fn a_pool_tells_wholly_which_class_its_instances_are_of() {
     let pool = Pool::dynamic();
     let classes = [
         json!({"group": "example.com", "kind": "Class", "name": "other"}),

@@ -1,4 +1,4 @@
-//! Machines that are chosen to go although the budgets of their pool do not allow it are found, and
+//! Instances that are chosen to go although the budgets of their pool do not allow it are found, and
 //! no others.
 
 use expect_test::expect;
@@ -7,14 +7,14 @@ use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_lab::{Lab, Setup, checks};
 use serde_json::{Value, json};
 
-/// A pool with machines, written by hand: nobody acts here but the test.
+/// A pool with instances, written by hand: nobody acts here but the test.
 struct Pool {
     lab: Lab,
 }
 
 impl Pool {
-    /// A pool with these budgets and so many machines that are well.
-    fn new(budgets: &Value, machines: usize) -> Self {
+    /// A pool with these budgets and so many instances that are well.
+    fn new(budgets: &Value, instances: usize) -> Self {
         let lab = Lab::new(Setup { bare: true, ..Setup::new(1) });
         let admin = lab.caller("admin");
         let definitions = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
@@ -31,7 +31,7 @@ impl Pool {
                 "spec": {"template": template, "disruption": {"budgets": budgets}},
             }),
         );
-        (0..machines).for_each(|number| pool.machine(number));
+        (0..instances).for_each(|number| pool.instance(number));
         pool
     }
 
@@ -45,7 +45,7 @@ impl Pool {
         self.lab.caller("admin").merge(&resource, &key, Some("status"), patch).unwrap();
     }
 
-    fn machine(&self, number: usize) {
+    fn instance(&self, number: usize) {
         let name = format!("m{number}");
         let labels = json!({"karpenter.sh/nodepool": "general"});
         self.create(
@@ -64,14 +64,14 @@ impl Pool {
         self.ready(number, true);
     }
 
-    /// What the kubelet of a machine says.
+    /// What the kubelet of an instance says.
     fn ready(&self, number: usize, is_ready: bool) {
         let ready = if is_ready { "True" } else { "False" };
         let conditions = json!([{"type": "Ready", "status": ready}]);
         self.say("", "nodes", &format!("m{number}"), &json!({"conditions": conditions}));
     }
 
-    /// A machine is chosen to go.
+    /// An instance is chosen to go.
     fn choose(&self, number: usize, reason: &str) {
         self.set(number, &[condition("DisruptionReason", reason)]);
     }
@@ -110,7 +110,7 @@ async fn one_more_than_a_budget_allows_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shares_are_of_the_machines_that_count_and_rounded_up() {
+async fn shares_are_of_the_instances_that_count_and_rounded_up() {
     let pool = Pool::new(&json!([{"nodes": "34%"}]), 3);
     pool.choose(0, "Empty");
     pool.choose(1, "Empty");
@@ -172,7 +172,7 @@ async fn what_is_chosen_no_more_or_switched_off_takes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_is_said_to_go_twice_is_told_once() {
+async fn an_instance_that_is_said_to_go_twice_is_told_once() {
     let pool = Pool::new(&json!([{"nodes": "0"}]), 1);
     pool.choose(0, "Empty");
     pool.choose(0, "Drifted");

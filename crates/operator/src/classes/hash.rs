@@ -1,4 +1,4 @@
-//! Which settings the machines of a class were made from: a hash on the class and on its claims.
+//! Which settings the instances of a class were made from: a hash on the class and on its claims.
 
 use joiner_api::node_claim::NodeClaim;
 use serde_json::json;

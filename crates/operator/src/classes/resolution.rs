@@ -78,7 +78,7 @@ fn says_something_else(diff: &Diff<NodeClass>) -> bool {
     }
 }
 
-/// What the provider says, and whether everything is there that machines join with. Where it is, the
+/// What the provider says, and whether everything is there that instances join with. Where it is, the
 /// provider has the last word.
 fn with_bootstrap(
     mut found: ClassStatus,

@@ -20,7 +20,7 @@ use crate::{
 /// How often people are reminded of what a class waits for.
 const REMIND_EVERY: Duration = Duration::from_mins(10);
 
-/// Keeps each class for as long as claims refer to it: their machines cannot be removed without it.
+/// Keeps each class for as long as claims refer to it: their instances cannot be removed without it.
 #[derive(Debug)]
 pub struct ClassTermination(pub Context);
 

@@ -159,13 +159,13 @@ impl CommandQueue {
         }
         let (candidates, paused) = self.context.cache.read(|world| {
             let found = record.candidates.iter().map(|going| (going, marking::find(world, going)));
-            let machines: Vec<(&Going, Option<Marked>)> = found.collect();
-            let pools = machines.iter().filter_map(|(_, it)| claims::pool(&it.as_ref()?.claim));
+            let instances: Vec<(&Going, Option<Marked>)> = found.collect();
+            let pools = instances.iter().filter_map(|(_, it)| claims::pool(&it.as_ref()?.claim));
             let paused = self.disruption.pause.of(world, pools);
-            let states = machines.iter().map(|(going, machine)| {
-                let state = match machine {
-                    Some(machine) if machine.leaves() => Candidate::Leaves,
-                    Some(machine) if machine.is_marked_by(record) => Candidate::Marked,
+            let states = instances.iter().map(|(going, instance)| {
+                let state = match instance {
+                    Some(instance) if instance.leaves() => Candidate::Leaves,
+                    Some(instance) if instance.is_marked_by(record) => Candidate::Marked,
                     Some(_) => Candidate::Unmarked,
                     None => Candidate::Leaves,
                 };
@@ -223,15 +223,15 @@ impl CommandQueue {
     }
 
     async fn mark(&self, record: &Record, candidates: &[String]) -> Result<(), Trouble> {
-        let machines = self.machines(record, candidates).into_iter();
-        let marking = machines
-            .map(|(going, machine)| machine.mark(&self.context, record, going).boxed())
+        let instances = self.instances(record, candidates).into_iter();
+        let marking = instances
+            .map(|(going, instance)| instance.mark(&self.context, record, going).boxed())
             .collect();
         together(marking).await
     }
 
     /// Those of these candidates that are there.
-    fn machines<'r>(&self, record: &'r Record, names: &[String]) -> Vec<(&'r Going, Marked)> {
+    fn instances<'r>(&self, record: &'r Record, names: &[String]) -> Vec<(&'r Going, Marked)> {
         let names: BTreeSet<&String> = names.iter().collect();
         let wanted = record.candidates.iter().filter(|going| names.contains(&going.node_claim));
         self.context.cache.read(|world| {
@@ -294,7 +294,7 @@ impl CommandQueue {
     }
 
     /// The replacements are there: from now on the candidates' pods need other places, and plans
-    /// find them there. Before, a plan would have made the same machines again.
+    /// find them there. Before, a plan would have made the same instances again.
     fn count_as_leaving(&self, begun: &Begun) {
         if begun.leaving {
             return;
@@ -317,24 +317,24 @@ impl CommandQueue {
     async fn delete(&self, begun: &Begun, candidates: &[String]) -> Result<(), Trouble> {
         let record = &begun.record;
         if !begun.deleting {
-            let waits = format!("no machine of command {} is removed", record.id);
+            let waits = format!("no instance of command {} is removed", record.id);
             sure_of_pauses(&self.context, waits)?;
         }
-        let machines = self.machines(record, candidates).into_iter();
+        let instances = self.instances(record, candidates).into_iter();
         let deleting =
-            machines.map(|(_, machine)| self.delete_one(record, machine).boxed()).collect();
+            instances.map(|(_, instance)| self.delete_one(record, instance).boxed()).collect();
         together(deleting).await
     }
 
-    async fn delete_one(&self, record: &Record, machine: Marked) -> Result<(), Trouble> {
-        self.context.cluster.delete(&*machine.claim).await?;
+    async fn delete_one(&self, record: &Record, instance: Marked) -> Result<(), Trouble> {
+        self.context.cluster.delete(&*instance.claim).await?;
         self.disruption.commands.change(&record.id, |it| it.deleting = true);
-        self.remember(record.method, &machine.claim);
-        telling::deleted(&self.context, record, &machine);
+        self.remember(record.method, &instance.claim);
+        telling::deleted(&self.context, record, &instance);
         Ok(())
     }
 
-    /// Takes note of a machine that goes.
+    /// Takes note of an instance that goes.
     fn remember(&self, method: Method, claim: &NodeClaim) {
         let (pool, kind) = (label(claim, NODE_POOL), label(claim, INSTANCE_TYPE));
         let memory = &mut *self.disruption.memory();
@@ -347,7 +347,7 @@ impl CommandQueue {
         }
     }
 
-    /// Everything is done: the replacements are machines like any other.
+    /// Everything is done: the replacements are instances like any other.
     async fn finish(&self, begun: &Begun) -> Result<(), Trouble> {
         let record = &begun.record;
         for name in &record.replacements {
@@ -371,18 +371,18 @@ impl CommandQueue {
             "node-names" = telling::node_names(record),
             "command is taken back: {cause}"
         );
-        let machines = self.candidates(record);
+        let instances = self.candidates(record);
         let why = cause.to_string();
-        for subject in machines.iter().filter(|it| !it.leaves()).flat_map(Marked::subjects) {
+        for subject in instances.iter().filter(|it| !it.leaves()).flat_map(Marked::subjects) {
             self.context.events.tell(Event::disruption_taken_back(&subject, &why));
         }
         if cause.is_failure() {
-            self.remember_failure(record, &machines);
+            self.remember_failure(record, &instances);
         }
     }
 
-    /// Takes note of a command that has failed: once for each kind of machine, however many of it there are.
-    fn remember_failure(&self, record: &Record, machines: &[Marked]) {
+    /// Takes note of a command that has failed: once for each kind of instance, however many of it there are.
+    fn remember_failure(&self, record: &Record, instances: &[Marked]) {
         let ready = self.context.cache.read(|world| {
             let replacements = record.replacements.iter();
             let found = replacements.filter_map(|name| world.node_claims.named(name));
@@ -390,7 +390,7 @@ impl CommandQueue {
         });
         telling::failed(&self.context, record, record.replacements.len() - ready);
         let of = |claim| (label(claim, NODE_POOL), label(claim, INSTANCE_TYPE));
-        let kinds: BTreeSet<(&str, &str)> = machines.iter().map(|it| of(&*it.claim)).collect();
+        let kinds: BTreeSet<(&str, &str)> = instances.iter().map(|it| of(&*it.claim)).collect();
         let now = self.context.now();
         let memory = &mut *self.disruption.memory();
         for (pool, kind) in kinds {
@@ -422,8 +422,8 @@ impl CommandQueue {
         if record.candidates.is_empty() {
             return Ok(());
         }
-        let machines = self.candidates(record).into_iter();
-        let freeing = machines.map(|machine| machine.unmark(&self.context).boxed()).collect();
+        let instances = self.candidates(record).into_iter();
+        let freeing = instances.map(|instance| instance.unmark(&self.context).boxed()).collect();
         together(freeing).await?;
         self.free(record);
         tracing::info!(
@@ -444,8 +444,8 @@ impl CommandQueue {
         };
         match found.filter(|claim| !is_deleting(&**claim)) {
             Some(claim) if claim.holds(INITIALIZED) => {
-                let (machine, until) = (claims::machine_name(&claim), self.context.now() + KEEP);
-                self.context.cache.intend(|intended| intended.nominate(machine, until));
+                let (instance, until) = (claims::instance_name(&claim), self.context.now() + KEEP);
+                self.context.cache.intend(|intended| intended.nominate(instance, until));
                 take_command(&self.context, &claim).await
             }
             Some(claim) => self.context.cluster.delete(&*claim).await,
@@ -453,7 +453,7 @@ impl CommandQueue {
         }
     }
 
-    /// The candidates of a command leave by their own account, or stay: they are machines like any other.
+    /// The candidates of a command leave by their own account, or stay: they are instances like any other.
     fn free(&self, record: &Record) {
         self.context.cache.intend(|intended| {
             record.candidates.iter().for_each(|going| intended.forget(&going.node_claim));
@@ -470,8 +470,8 @@ pub(super) async fn together(
     done.into_iter().collect()
 }
 
-/// What of a command can be begun, and its machines as they are now; or what has happened to the first of them since the
-/// command was looked at. Where nothing moves each machine goes for itself; otherwise places were found for the pods of all
+/// What of a command can be begun, and its instances as they are now; or what has happened to the first of them since the
+/// command was looked at. Where nothing moves each instance goes for itself; otherwise places were found for the pods of all
 /// of them together.
 pub(super) fn going(
     world: &World,
@@ -481,10 +481,10 @@ pub(super) fn going(
 ) -> Result<(Command, Vec<Going>), String> {
     let nominated = world.intended.nominated(now);
     let is_each_for_itself = command.replacements.is_empty() && command.destinations.is_empty();
-    let (mut part, mut machines, mut lost) = (command.clone(), Vec::new(), None);
+    let (mut part, mut instances, mut lost) = (command.clone(), Vec::new(), None);
     part.candidates.retain(|candidate| match as_it_is(world, commands, candidate, &nominated) {
-        Ok(machine) => {
-            machines.push(machine);
+        Ok(instance) => {
+            instances.push(instance);
             true
         }
         Err(why) => {
@@ -493,12 +493,12 @@ pub(super) fn going(
         }
     });
     match lost {
-        Some(why) if machines.is_empty() || !is_each_for_itself => Err(why),
-        _ => Ok((part, machines)),
+        Some(why) if instances.is_empty() || !is_each_for_itself => Err(why),
+        _ => Ok((part, instances)),
     }
 }
 
-/// A machine of a command, or what has happened to it.
+/// An instance of a command, or what has happened to it.
 fn as_it_is(
     world: &World,
     commands: &Commands,
@@ -552,7 +552,7 @@ mod tests {
         }
     }
 
-    /// A cluster with machines, on one of which a pod is expected.
+    /// A cluster with instances, on one of which a pod is expected.
     fn world() -> World {
         let mut world = World::default();
         for name in ["free", "taken", "promised"] {
@@ -570,20 +570,20 @@ mod tests {
     }
 
     fn going_beside(commands: &Commands, command: &Command) -> Result<Vec<String>, String> {
-        let (part, machines) = going(&world(), commands, command, Timestamp::UNIX_EPOCH)?;
-        assert_eq!(part.candidates.len(), machines.len());
-        Ok(machines.into_iter().map(|machine| machine.node).collect())
+        let (part, instances) = going(&world(), commands, command, Timestamp::UNIX_EPOCH)?;
+        assert_eq!(part.candidates.len(), instances.len());
+        Ok(instances.into_iter().map(|instance| instance.node).collect())
     }
 
     #[test]
-    fn where_nothing_moves_a_machine_that_cannot_go_keeps_no_other() {
+    fn where_nothing_moves_an_instance_that_cannot_go_keeps_no_other() {
         let all = command(&["gone", "free", "promised"]);
         assert_eq!(going_of(&all), Ok(vec!["free".to_owned()]));
         let none = going_of(&command(&["gone", "promised"]));
         assert_eq!(none, Err("NodeClaim gone is gone".to_owned()));
     }
 
-    /// Commands of which one is about a machine already.
+    /// Commands of which one is about an instance already.
     fn commands_about(claim: &str) -> Commands {
         let commands = Commands::new(&Clock::wall());
         let going =
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_moves_a_machine_of_another_command_keeps_no_other() {
+    fn where_nothing_moves_an_instance_of_another_command_keeps_no_other() {
         let commands = commands_about("taken");
         let both = going_beside(&commands, &command(&["free", "taken"]));
         assert_eq!(both, Ok(vec!["free".to_owned()]));
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_planned_for_all_machines_is_not_begun_for_some() {
+    fn what_was_planned_for_all_instances_is_not_begun_for_some() {
         let mut replaced = command(&["free", "promised"]);
         replaced.replacements.push(PlannedClaim::default());
         let mut moved = command(&["free", "promised"]);

@@ -1,4 +1,4 @@
-//! Which changes of a cluster may let a machine go, or stop one that was to go.
+//! Which changes of a cluster may let an instance go, or stop one that was to go.
 //!
 //! Most changes say nothing about that: a kubelet that reports, a condition that was confirmed, our
 //! own marks. A look at a large cluster is worth something, so those do not cause one.

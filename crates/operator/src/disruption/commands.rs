@@ -66,7 +66,7 @@ pub struct Begun {
     /// How its replacements are made, in the order of their names; nothing where another process
     /// began it.
     pub planned: Option<Vec<PlannedClaim>>,
-    /// Where pods go on machines that exist.
+    /// Where pods go on instances that exist.
     pub destinations: Vec<ExistingPlacement>,
     /// Replacements that were seen.
     pub seen: BTreeSet<String>,
@@ -109,9 +109,9 @@ impl Commands {
         due.into_iter().map(|proposal| proposal.command).collect()
     }
 
-    /// Begins a command about these machines. The names of its replacements are chosen now, before
+    /// Begins a command about these instances. The names of its replacements are chosen now, before
     /// anything is written. Their places, where they need any, are kept until they are made or the
-    /// command is over. Answers nothing if a machine is part of another command.
+    /// command is over. Answers nothing if an instance is part of another command.
     pub fn begin(
         &self,
         command: Command,
@@ -203,7 +203,7 @@ impl Commands {
         drop(place);
     }
 
-    /// The candidates of a command are like any other machine again, while something of it may be left to do.
+    /// The candidates of a command are like any other instance again, while something of it may be left to do.
     pub(super) fn free(&self, id: &CommandId) {
         let All { begun, by_claim, .. } = &mut *self.lock();
         let candidates = begun.get_mut(id).map(|it| std::mem::take(&mut it.record.candidates));
@@ -286,7 +286,7 @@ mod tests {
         let commands = Commands::new(&clock);
         let place = reservations.reserve("batch", 1, None, || 0);
         let record = commands.begin(command(), Vec::new(), place, clock.now(), &Random::seeded(1));
-        let id = record.expect("no machine is part of another command").id;
+        let id = record.expect("no instance is part of another command").id;
         let ending = {
             let commands = commands.clone();
             move || commands.end(&id)

@@ -1,4 +1,4 @@
-//! The loop that looks for machines to remove.
+//! The loop that looks for instances to remove.
 
 use std::{
     collections::BTreeSet,
@@ -39,7 +39,7 @@ use super::{
 };
 use crate::{
     buffers,
-    claims::{label, machine_name},
+    claims::{instance_name, label},
     context::Context,
     controller::{Controller, Next},
     index::Live,
@@ -62,7 +62,7 @@ pub(crate) const REFRESH: Duration = Duration::from_mins(5);
 const CLEAN_AGAIN: Duration = Duration::from_secs(10);
 /// Where marks are. Who carries on or takes back what was begun need not know more.
 const MARKED: [&str; 2] = ["nodes", "nodeclaims"];
-/// What has to be known for a look, as far as it is watched: who is protected, who has a say, and what new machines need.
+/// What has to be known for a look, as far as it is watched: who is protected, who has a say, and what new instances need.
 const KINDS: [&str; 14] = [
     "pods",
     "nodes",
@@ -80,7 +80,7 @@ const KINDS: [&str; 14] = [
     "csinodes",
 ];
 
-/// Looks for machines to remove.
+/// Looks for instances to remove.
 ///
 /// It looks when something has changed that matters, when a proposal is due, and when time alone
 /// changes what is allowed. A cluster in which nothing happens costs nothing.
@@ -144,7 +144,7 @@ impl Controller for DisruptionLoop {
             return Ok(Next::After(REFRESH));
         }
         self.tell_of_wishes();
-        telling::shared_machines(&self.context);
+        telling::shared_instances(&self.context);
         let mut look = self.gather();
         let begun = self.context.clock.running();
         if look.has_due() {
@@ -175,12 +175,12 @@ impl DisruptionLoop {
         match self.context.feeds.missing_of(kinds) {
             None => Ok(()),
             Some(missing) => Err(Trouble::Object(format!(
-                "no machine is removed because of stale facts: {missing}"
+                "no instance is removed because of stale facts: {missing}"
             ))),
         }
     }
 
-    /// Takes note of a machine that had to be made again.
+    /// Takes note of an instance that had to be made again.
     fn learn(&self, change: &Change) {
         let Change::NodeClaim(diff) = change else { return };
         let (false, Some(claim)) = (diff.initial, &diff.new) else { return };
@@ -197,8 +197,8 @@ impl DisruptionLoop {
                 controller = Self::NAME,
                 NodePool.name = pool,
                 "instance-type" = kind,
-                "a machine of a kind that was removed a short while ago is needed again: such \
-                 machines are left alone for a while"
+                "an instance of a kind that was removed a short while ago is needed again: such \
+                 instances are left alone for a while"
             );
         }
     }
@@ -217,24 +217,24 @@ impl DisruptionLoop {
         }
     }
 
-    /// Takes marks from machines that are in no command and stay. One that keeps its marks keeps nobody else.
+    /// Takes marks from instances that are in no command and stay. One that keeps its marks keeps nobody else.
     async fn clean(&self) {
         let commands = &self.disruption.commands;
         let stale = self.context.cache.read(|world| stale(&self.context, world, commands));
-        let cleaning = stale.into_iter().map(|machine| self.clean_one(machine).boxed()).collect();
+        let cleaning = stale.into_iter().map(|instance| self.clean_one(instance).boxed()).collect();
         if together(cleaning).await.is_err() {
             self.look_after(CLEAN_AGAIN);
         }
     }
 
-    async fn clean_one(&self, machine: Marked) -> Result<(), Trouble> {
-        let name = machine.claim.metadata.name.clone();
+    async fn clean_one(&self, instance: Marked) -> Result<(), Trouble> {
+        let name = instance.claim.metadata.name.clone();
         tracing::info!(
             controller = Self::NAME,
             NodeClaim.name = name,
-            "machine is marked for removal by no command: the marks are taken off"
+            "instance is marked for removal by no command: the marks are taken off"
         );
-        machine.unmark(&self.context).await.inspect_err(|trouble| {
+        instance.unmark(&self.context).await.inspect_err(|trouble| {
             tracing::warn!(
                 controller = Self::NAME,
                 NodeClaim.name = name,
@@ -277,12 +277,12 @@ impl DisruptionLoop {
         Look { input, live, nominated, waiting, due, now }
     }
 
-    /// Machines that commands which were begun have made: pods are about to come to them.
+    /// Instances that commands which were begun have made: pods are about to come to them.
     fn spoken_for(&self) -> BTreeSet<String> {
         let coming = self.disruption.commands.coming();
         self.context.cache.read(|world| {
             let claims = coming.iter().filter_map(|name| world.node_claims.named(name));
-            claims.map(|claim| machine_name(claim).to_owned()).collect()
+            claims.map(|claim| instance_name(claim).to_owned()).collect()
         })
     }
 
@@ -370,17 +370,17 @@ impl DisruptionLoop {
     fn try_to_begin(&self, command: &Command) -> Result<(), String> {
         let now = self.context.now();
         let (commands, random) = (&self.disruption.commands, &self.context.random);
-        let (part, machines) =
+        let (part, instances) =
             self.context.cache.read(|world| going(world, commands, command, now))?;
         let places = self.places(&part)?;
-        let record = commands.begin(part.clone(), machines, places, now, random);
-        let record = record.ok_or("a machine of it is part of another command")?;
+        let record = commands.begin(part.clone(), instances, places, now, random);
+        let record = record.ok_or("an instance of it is part of another command")?;
         telling::begun(&self.context, &part, &record);
         Ok(())
     }
 
     /// Room within the limits of static pools for the replacements of a command. The pool itself may
-    /// make machines in the same moment, and both stay within the limit together.
+    /// make instances in the same moment, and both stay within the limit together.
     fn places(&self, command: &Command) -> Result<Vec<Reserved>, String> {
         if command.method != Method::StaticDrift {
             return Ok(Vec::new());

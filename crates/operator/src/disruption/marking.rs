@@ -138,15 +138,15 @@ pub(super) fn stale(context: &Context, world: &World, commands: &Commands) -> Ve
     let leaves = |claim: &NodeClaim| is_deleting(claim) || claim.holds(INSTANCE_TERMINATING);
     // The reason of a reboot belongs to it until it is over.
     let staying = ours.filter(|claim| !leaves(claim) && !claim.holds(REBOOTING));
-    let machines = staying.map(|claim| with_node(world, claim));
-    let carries_marks = |machine: &Marked| {
-        let annotations = machine.claim.metadata.annotations.as_ref();
+    let instances = staying.map(|claim| with_node(world, claim));
+    let carries_marks = |instance: &Marked| {
+        let annotations = instance.claim.metadata.annotations.as_ref();
         annotations.is_some_and(|all| all.contains_key(DISRUPTION_COMMAND))
-            || machine.claim.holds(DISRUPTION_REASON)
-            || machine.node.as_ref().is_some_and(|it| is_disrupted(it) && !is_deleting(&**it))
+            || instance.claim.holds(DISRUPTION_REASON)
+            || instance.node.as_ref().is_some_and(|it| is_disrupted(it) && !is_deleting(&**it))
     };
-    machines
+    instances
         .filter(carries_marks)
-        .filter(|machine| commands.of_claim(name(&machine.claim.metadata)).is_none())
+        .filter(|instance| commands.of_claim(name(&instance.claim.metadata)).is_none())
         .collect()
 }

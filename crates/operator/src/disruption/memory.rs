@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use joiner_core::disruption::{HeldMove, Restless};
 
-/// How soon a machine of the same kind has to be needed again for its removal to count as undone.
+/// How soon an instance of the same kind has to be needed again for its removal to count as undone.
 const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(30);
-/// One machine in so many that is needed again is as good as all.
+/// One instance in so many that is needed again is as good as all.
 const UNDONE_SHARE: usize = 4;
 /// A pool that was not restless for so long has settled. One whose jobs begin every minute has not, although it is quiet
 /// for moments.
@@ -16,7 +16,7 @@ const SETTLED_AFTER: SignedDuration = SignedDuration::from_mins(1);
 /// For how long moves like an undone one are held back: at first, and at most.
 const HELD: Growth =
     Growth { first: SignedDuration::from_mins(15), longest: SignedDuration::from_hours(4) };
-/// For how long machines are left alone whose replacement has failed: at first, and at most.
+/// For how long instances are left alone whose replacement has failed: at first, and at most.
 const FAILED: Growth =
     Growth { first: SignedDuration::from_mins(1), longest: SignedDuration::from_mins(10) };
 
@@ -37,7 +37,7 @@ impl Growth {
     }
 }
 
-/// A pool and a type: which machines a move was about.
+/// A pool and a type: which instances a move was about.
 type Kind = (String, String);
 
 /// Consolidations that were made, and kinds of them that are not made for a while.
@@ -47,7 +47,7 @@ pub struct Moves {
     held: BTreeMap<Kind, Held>,
 }
 
-/// When machines of a kind were removed, and made again.
+/// When instances of a kind were removed, and made again.
 #[derive(Debug, Clone, Default)]
 struct Made {
     removed: Vec<Timestamp>,
@@ -55,7 +55,7 @@ struct Made {
 }
 
 impl Made {
-    /// A move of many machines may leave a pod over that needs one of them again, and has still been good.
+    /// A move of many instances may leave a pod over that needs one of them again, and has still been good.
     fn is_undone(&self) -> bool {
         !self.removed.is_empty() && self.again.len() * UNDONE_SHARE >= self.removed.len()
     }
@@ -78,7 +78,7 @@ struct Held {
 }
 
 impl Moves {
-    /// A machine is removed because its pods fit elsewhere or on something cheaper.
+    /// An instance is removed because its pods fit elsewhere or on something cheaper.
     pub fn made(&mut self, pool: &str, instance_type: &str, now: Timestamp) {
         self.made.entry(kind(pool, instance_type)).or_default().removed.push(now);
         if let Some(held) = self.held.get_mut(&kind(pool, instance_type)) {
@@ -86,7 +86,7 @@ impl Moves {
         }
     }
 
-    /// A machine of this kind was made because pods wait. Answers whether that undoes a move.
+    /// An instance of this kind was made because pods wait. Answers whether that undoes a move.
     pub fn provisioned(&mut self, pool: &str, instance_type: &str, now: Timestamp) -> bool {
         let kind = kind(pool, instance_type);
         let is_undone = self.made.get_mut(&kind).is_some_and(|made| {
@@ -95,7 +95,7 @@ impl Moves {
             made.is_undone()
         });
         if is_undone {
-            // Several machines made for one burst of pods undo a move once.
+            // Several instances made for one burst of pods undo a move once.
             self.made.remove(&kind);
             let held = self.held.entry(kind).or_default();
             held.undone += 1;
@@ -104,7 +104,7 @@ impl Moves {
         is_undone
     }
 
-    /// A machine of this kind was to be replaced, and what was to replace it has failed.
+    /// An instance of this kind was to be replaced, and what was to replace it has failed.
     pub fn failed(&mut self, pool: &str, instance_type: &str, now: Timestamp) {
         let held = self.held.entry(kind(pool, instance_type)).or_default();
         held.failed += 1;
@@ -137,7 +137,7 @@ fn kind(pool: &str, instance_type: &str) -> Kind {
     (pool.to_owned(), instance_type.to_owned())
 }
 
-/// Pools whose drifted machines are left alone for a while, because replacing one has failed.
+/// Pools whose drifted instances are left alone for a while, because replacing one has failed.
 #[derive(Debug, Default)]
 pub struct DriftBackoff(BTreeMap<String, Failed>);
 
@@ -148,7 +148,7 @@ struct Failed {
 }
 
 impl DriftBackoff {
-    /// A replacement of a drifted machine has failed. `chance` spreads out pools that fail together:
+    /// A replacement of a drifted instance has failed. `chance` spreads out pools that fail together:
     /// half of the time is fixed, half is by chance. What fails while the pool is left alone anyway
     /// was begun before, and does not count again.
     pub fn failed(&mut self, pool: &str, now: Timestamp, chance: u64) {
@@ -164,7 +164,7 @@ impl DriftBackoff {
         failed.resumes = now + half + by_chance;
     }
 
-    /// A drifted machine of the pool was replaced.
+    /// A drifted instance of the pool was replaced.
     pub fn succeeded(&mut self, pool: &str) {
         self.0.remove(pool);
     }
@@ -174,7 +174,7 @@ impl DriftBackoff {
         self.0.retain(|_, failed| now.duration_since(failed.resumes) <= HELD.longest);
     }
 
-    /// Until when the drifted machines of each pool are left alone.
+    /// Until when the drifted instances of each pool are left alone.
     pub fn resumes(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
         let waiting = self.0.iter().filter(|(_, failed)| failed.resumes > now);
         waiting.map(|(pool, failed)| (pool.clone(), failed.resumes)).collect()
@@ -236,7 +236,7 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
     }
 
-    /// Until when moves of small machines are held back, in minutes.
+    /// Until when moves of small instances are held back, in minutes.
     fn held_until(moves: &Moves, now: i64) -> Vec<i64> {
         let held = moves.held_back(minute(now));
         held.iter().map(|held| held.until.as_second() / 60).collect()

@@ -21,9 +21,9 @@ use crate::{
 pub struct Look {
     /// The cluster.
     pub input: Input,
-    /// What objects do not tell. Machines of commands that were begun are queued.
+    /// What objects do not tell. Instances of commands that were begun are queued.
     pub live: Live,
-    /// Until when pods are expected on machines.
+    /// Until when pods are expected on instances.
     pub nominated: BTreeMap<String, Timestamp>,
     /// Proposals that are not due yet.
     pub waiting: Vec<Command>,
@@ -63,7 +63,7 @@ impl Look {
     /// else is judged by from here on.
     ///
     /// Proposals that still wait were made after those that are due, and as if those had been carried out. They are
-    /// nothing against them: a machine that goes does not keep its place for pods of one that goes later.
+    /// nothing against them: an instance that goes does not keep its place for pods of one that goes later.
     pub fn validate(&mut self, settings: &PlannerSettings) -> Vec<Validated> {
         let due = std::mem::take(&mut self.due);
         let Picture { snapshot, fleet } = self.picture(settings);
@@ -73,7 +73,7 @@ impl Look {
         due.into_iter().zip(verdicts).collect()
     }
 
-    /// Looks for more. A command that will be carried out is part of what everything else is judged by: its machines leave,
+    /// Looks for more. A command that will be carried out is part of what everything else is judged by: its instances leave,
     /// and where their pods go, others do not leave.
     pub fn search(mut self, settings: &PlannerSettings) -> Found {
         for command in std::mem::take(&mut self.waiting) {
@@ -107,7 +107,7 @@ impl Look {
         let opens = disruptions.allowances.iter().filter_map(|allowance| allowance.opens);
         let held = fleet.held_back.iter().map(|held| held.until);
         let resumes = fleet.pools.values().filter_map(|pool| pool.drift_resumes);
-        let pods = fleet.machines.iter().flat_map(|machine| &machine.pods);
+        let pods = fleet.instances.iter().flat_map(|instance| &instance.pods);
         let protected = pods.filter_map(|pod| match pod.kept_by {
             Some(KeptBy::DoNotDisrupt(until)) => until,
             _ => None,

@@ -1,4 +1,4 @@
-//! Somebody has asked that machines be left alone.
+//! Somebody has asked that instances be left alone.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{context::Context, index::fleet::pause, trouble::Trouble, world::Worl
 /// How often it is looked whether a pause is over, by those to whom nobody tells it.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_mins(1);
 
-/// Whether a pause would be known; otherwise says so of who has to wait. A machine that is to go can wait, and what was
+/// Whether a pause would be known; otherwise says so of who has to wait. An instance that is to go can wait, and what was
 /// deleted against a pause does not come back.
 pub(crate) fn sure_of_pauses(context: &Context, waits: impl fmt::Display) -> Result<(), Trouble> {
     if let Some(missing) = context.feeds.missing_of(&["nodepools", "namespaces"]) {
@@ -21,7 +21,7 @@ pub(crate) fn sure_of_pauses(context: &Context, waits: impl fmt::Display) -> Res
     context.sure_of::<Namespace>()
 }
 
-/// Who may pause the removal of machines: a pool's owner for the pool, and whoever may write to one namespace for all.
+/// Who may pause the removal of instances: a pool's owner for the pool, and whoever may write to one namespace for all.
 #[derive(Debug, Clone)]
 pub struct Pause {
     /// The namespace that the lease lives in.
@@ -39,7 +39,7 @@ impl Pause {
         &self.namespace
     }
 
-    /// Who has paused the removal of machines of one of these pools, or of all, if somebody has.
+    /// Who has paused the removal of instances of one of these pools, or of all, if somebody has.
     pub(crate) fn of<'p>(
         &self,
         world: &World,

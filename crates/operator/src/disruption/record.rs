@@ -37,9 +37,9 @@ pub struct Record {
     pub method: Method,
     /// What budgets call it.
     pub reason: DisruptionReason,
-    /// Whether machines come before machines go.
+    /// Whether instances come before instances go.
     pub decision: Decision,
-    /// The machines that go.
+    /// The instances that go.
     pub candidates: Vec<Going>,
     /// The names of the claims that come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,7 +52,7 @@ pub struct Record {
     pub why: String,
 }
 
-/// A machine that goes: this very one, not another of its name.
+/// An instance that goes: this very one, not another of its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Going {
@@ -70,7 +70,7 @@ impl Record {
         self.begun.0
     }
 
-    /// Why a machine goes, for people.
+    /// Why an instance goes, for people.
     pub fn told(&self) -> &str {
         if self.why.is_empty() { self.reason.as_str() } else { &self.why }
     }

@@ -42,7 +42,7 @@ pub struct Seen {
     pub begun_here: bool,
     /// Whether candidates are being deleted already because of it.
     pub deleting: bool,
-    /// Who has paused the removal of machines, if somebody has.
+    /// Who has paused the removal of instances, if somebody has.
     pub paused: Option<Paused>,
     /// Until when its candidates have to be marked and its replacements made.
     pub start_by: Timestamp,
@@ -86,7 +86,7 @@ pub enum Cause {
     NotDeleted,
     /// The process that began it ended before it was done, and what was decided does not count any more.
     Interrupted,
-    /// Somebody has paused the removal of machines.
+    /// Somebody has paused the removal of instances.
     Paused(Paused),
 }
 
@@ -167,7 +167,7 @@ pub fn decide(seen: &Seen) -> Step {
     let is_under_way = to_be_made.is_empty() && !seen.replacements.is_empty();
     let start_by = if is_under_way { seen.ready_by } else { seen.start_by };
     if !(unmarked.is_empty() && to_be_made.is_empty()) && seen.now >= start_by {
-        // Machines that need no replacement do not wait for one that cannot be marked.
+        // Instances that need no replacement do not wait for one that cannot be marked.
         return if seen.replacements.is_empty() && !marked.is_empty() {
             delete(seen, marked)
         } else {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_that_need_no_replacement_do_not_wait_for_one_that_cannot_be_marked() {
+    fn instances_that_need_no_replacement_do_not_wait_for_one_that_cannot_be_marked() {
         use Candidate::{Leaves, Marked, Unmarked};
         let mut slow = seen(&[Marked, Unmarked], &[]);
         assert_eq!(decide(&slow), Step::Mark(names(&["old2"])));

@@ -35,7 +35,7 @@ pub(super) fn short(command: &Command) -> String {
     in_a_line(command.decision, "", &nodes, command.replacements.len())
 }
 
-/// The same for one of its machines.
+/// The same for one of its instances.
 fn short_for(command: &Command, node: &str) -> String {
     let all = command.candidates.len();
     let part = if all > 1 { format!(" (part of {all}-node consolidation)") } else { String::new() };
@@ -100,7 +100,7 @@ fn policy_word(policy: ConsolidationPolicy) -> &'static str {
     }
 }
 
-/// The node and the claim of a machine, as far as they are there.
+/// The node and the claim of an instance, as far as they are there.
 fn subjects(context: &Context, node: &str, claim: &str) -> Vec<Subject> {
     context.cache.read(|world| {
         let node = world.nodes.named(node).map(|node| Subject::of(&**node));
@@ -113,21 +113,21 @@ fn pool_subject(context: &Context, pool: &str) -> Option<Subject> {
     context.cache.read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)))
 }
 
-/// Tells of machines of ours that several nodes say they are: none of them is a candidate, and somebody has to say which
+/// Tells of instances of ours that several nodes say they are: none of them is a candidate, and somebody has to say which
 /// node is wrong.
-pub(super) fn shared_machines(context: &Context) {
+pub(super) fn shared_instances(context: &Context) {
     let is_meant =
         |claim: &NodeClaim| context.provider_of(claim).is_some() && !claims::is_deleting(claim);
     let events = context.cache.read(|world| {
         let mut events = Vec::new();
-        for (id, nodes) in world.shared_machines() {
+        for (id, nodes) in world.shared_instances() {
             let claims = world.claims_of(id).filter(|claim| is_meant(claim));
             let mut about: Vec<Subject> = claims.map(|claim| Subject::of(&**claim)).collect();
             if about.is_empty() {
                 continue;
             }
             let several = claims::several_nodes(nodes.iter().map(|node| &***node));
-            let why = format!("the machine stays while {several}");
+            let why = format!("the instance stays while {several}");
             about.extend(nodes.iter().map(|node| Subject::of(&***node)));
             events.extend(about.iter().map(|it| Event::disruption_blocked(it, &why)));
         }
@@ -138,7 +138,7 @@ pub(super) fn shared_machines(context: &Context) {
     }
 }
 
-/// Tells what a look has come to: how many machines could go, what budgets allow, and why machines
+/// Tells what a look has come to: how many instances could go, what budgets allow, and why instances
 /// stay.
 pub(super) fn looked(context: &Context, disruptions: &Disruptions, fleet: &Fleet) {
     eligible(context, &disruptions.eligible);
@@ -147,7 +147,7 @@ pub(super) fn looked(context: &Context, disruptions: &Disruptions, fleet: &Fleet
 }
 
 /// COMPAT: methods with the same reason overwrite each other's number upstream. Both consolidations
-/// look at the same machines, so the larger number counts; drifted machines of static and of other
+/// look at the same instances, so the larger number counts; drifted instances of static and of other
 /// pools are different ones.
 fn eligible(context: &Context, eligible: &[(Method, usize)]) {
     let mut numbers: BTreeMap<DisruptionReason, usize> =
@@ -175,7 +175,7 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
         if let Some(error) = &allowance.error {
             // The pool's own condition says it to people.
             tracing::debug!(controller = CONTROLLER, NodePool.name = pool, "{error}");
-        } else if allowance.machines > 0
+        } else if allowance.instances > 0
             && allowance.allowed == 0
             && let Some(subject) = pool_subject(context, pool)
         {
@@ -189,13 +189,13 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
 /// What a reason to stay is told as, if it is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// The machine cannot go at all.
+    /// The instance cannot go at all.
     Blocked,
     /// It could, but that would do no good.
     Unconsolidatable,
 }
 
-/// What a reason to stay is told as. Machines that are young, on their way out or in the middle of a
+/// What a reason to stay is told as. Instances that are young, on their way out or in the middle of a
 /// move are as they should be, and what a budget says is told of its pool.
 fn told(reason: &Reason) -> Option<Told> {
     match reason.id {
@@ -215,7 +215,7 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::StaticReplicas
         // It keeps nothing, and is told of the pod.
         | ReasonId::PodBare => None,
-        // A drifted machine has to go, whether that pays or not.
+        // A drifted instance has to go, whether that pays or not.
         ReasonId::PodWouldNotFit if reason.params.contains_key("drifted") => Some(Told::Blocked),
         ReasonId::NodeTypeUnknown
         | ReasonId::NodeLabelMissing
@@ -236,7 +236,7 @@ fn told(reason: &Reason) -> Option<Told> {
     }
 }
 
-/// Tells the first reason of each kind for which a machine stays, and of pods that would be lost if it
+/// Tells the first reason of each kind for which an instance stays, and of pods that would be lost if it
 /// went.
 fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
     for reason in staying.reasons.iter().filter(|reason| reason.id == ReasonId::PodBare) {
@@ -278,7 +278,7 @@ fn with_kind<'m>(message: &'m str, node: &str) -> Cow<'m, str> {
     if begins { Cow::Owned(format!("node {message}")) } else { Cow::Borrowed(message) }
 }
 
-/// Why a machine stays, and what would change that.
+/// Why an instance stays, and what would change that.
 fn with_remedy(message: &str, reason: &Reason) -> String {
     // Whoever has paused everything is told how to resume by the reason itself.
     let remedy =
@@ -374,7 +374,7 @@ pub(super) fn rejected(context: &Context, command: &Command, rejected: &Rejected
     );
 }
 
-/// Some of the machines of a command did not stand its second look.
+/// Some of the instances of a command did not stand its second look.
 pub(super) fn left_out(context: &Context, command: &Command, held: &Command) {
     let lost = command.candidates.len().saturating_sub(held.candidates.len());
     let failed = context
@@ -406,7 +406,7 @@ pub(super) fn begun(context: &Context, command: &Command, record: &Record) {
     );
     let bare = command.reason.params.get("bare").into_iter().flat_map(|pods| pods.split(", "));
     for (key, pod) in bare.filter_map(|pod| Some((pod, pod_subject(context, pod)?))) {
-        let why = format!("pod {key} has no owner, and its machine goes: nobody starts it again");
+        let why = format!("pod {key} has no owner, and its instance goes: nobody starts it again");
         let reason = Reason::new(ReasonId::PodBare, why).with("pod", key);
         let event = Event::pod_without_owner(&pod, &reason.message, &remedy(&reason));
         context.events.tell(event);
@@ -428,9 +428,9 @@ pub(super) fn waiting(context: &Context, record: &Record, claim: &NodeClaim) {
 }
 
 /// A candidate is being deleted.
-pub(super) fn deleted(context: &Context, record: &Record, machine: &Marked) {
-    let claim = &*machine.claim;
-    for subject in machine.subjects() {
+pub(super) fn deleted(context: &Context, record: &Record, instance: &Marked) {
+    let claim = &*instance.claim;
+    for subject in instance.subjects() {
         context.events.tell(Event::disruption_terminating(&subject, record.reason.as_str()));
     }
     let policy = policy_label(context, record.method, claim);

@@ -24,7 +24,7 @@ struct Known {
     drift: Option<Drift>,
 }
 
-/// Whether a machine has drifted from a class as it was.
+/// Whether an instance has drifted from a class as it was.
 #[derive(Debug)]
 struct Drift {
     class: (String, u64),
@@ -44,14 +44,14 @@ impl Answers {
         self.known(claim, |known| known.type_until = Some(now + TYPE_COUNTS_FOR));
     }
 
-    /// What the cloud said of the claim's machine and this class, if that still counts.
+    /// What the cloud said of the claim's instance and this class, if that still counts.
     pub(super) fn drift(&self, claim: &str, class: &NodeClass, now: Duration) -> Option<Verdict> {
         let all = self.lock();
         let known = all.get(claim)?.drift.as_ref()?;
         (known.class == identity(class) && now < known.until).then(|| known.verdict.clone())
     }
 
-    /// What the cloud says of the claim's machine and this class; it counts until then.
+    /// What the cloud says of the claim's instance and this class; it counts until then.
     pub(super) fn drift_is(
         &self,
         claim: &str,

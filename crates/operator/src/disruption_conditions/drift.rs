@@ -1,4 +1,4 @@
-//! Whether a machine is still what its pool wants.
+//! Whether an instance is still what its pool wants.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ use crate::{
     index::convert,
 };
 
-/// The pool's template has changed in a way that its machines cannot follow.
+/// The pool's template has changed in a way that its instances cannot follow.
 pub const NODE_POOL_DRIFTED: &str = "NodePoolDrifted";
-/// The pool's requirements rule the machine out.
+/// The pool's requirements rule the instance out.
 pub const REQUIREMENTS_DRIFTED: &str = "RequirementsDrifted";
-/// The cloud does not have the machine's type any more.
+/// The cloud does not have the instance's type any more.
 pub const INSTANCE_TYPE_NOT_FOUND: &str = "InstanceTypeNotFound";
 
 /// How old a claim must be before the absence of its type means something.
 pub const TYPE_CHECK_AGE: SignedDuration = SignedDuration::from_hours(1);
 
-/// The class's settings have changed in a way that its machines cannot follow.
+/// The class's settings have changed in a way that its instances cannot follow.
 pub const NODE_CLASS_DRIFT: &str = "NodeClassDrift";
 
 /// The node's kubelet is of an older minor version than its cluster.
@@ -90,7 +90,7 @@ pub fn of_class(claim: &NodeClaim, class: &NodeClass, hash: &SpecHash) -> Option
     drifted.then(|| Verdict::Drifted(NODE_CLASS_DRIFT.to_owned()))
 }
 
-/// What a node's version says beside the one that its class would give a new machine. A machine that
+/// What a node's version says beside the one that its class would give a new instance. An instance that
 /// would come out of its replacement no newer has not drifted, and neither has one of whose version
 /// nothing is known.
 pub fn of_version(node: &Node, class: &NodeClass) -> Option<Verdict> {
@@ -113,7 +113,7 @@ fn is_ruled_out(claim: &NodeClaim, pool: &NodePool) -> bool {
     !labels.is_compatible(&Requirements::from_specs(&wanted), None)
 }
 
-/// Whether the cloud, which has `types`, could not make such a machine any more, not even when there
+/// Whether the cloud, which has `types`, could not make such an instance any more, not even when there
 /// is room again.
 pub fn type_is_gone(
     claim: &NodeClaim,
@@ -124,7 +124,7 @@ pub fn type_is_gone(
     let name = claims::label(claim, label::INSTANCE_TYPE);
     let Some(own) = types.iter().find(|known| known.name == name) else { return true };
     let mut labels = Requirements::from_labels(claim.metadata.labels.iter().flatten());
-    // A reservation that ends turns into a machine on demand.
+    // A reservation that ends turns into an instance on demand.
     if claims::label(claim, label::CAPACITY_TYPE) == label::CAPACITY_TYPE_RESERVED {
         let either = [label::CAPACITY_TYPE_RESERVED, label::CAPACITY_TYPE_ON_DEMAND];
         labels.set(label::CAPACITY_TYPE, Requirement::one_of(either));

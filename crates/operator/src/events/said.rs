@@ -189,7 +189,7 @@ impl Event {
         Self::warning(claim, "FailedConsistencyCheck", &[&claim.uid, problem]).saying(problem)
     }
 
-    /// The cloud has no room for a machine.
+    /// The cloud has no room for an instance.
     pub fn insufficient_capacity(claim: &Subject, error: &str) -> Self {
         Self::warning(claim, "InsufficientCapacityError", &[&claim.uid]).saying(format!(
             "NodeClaim {} event: {}",
@@ -237,14 +237,14 @@ impl Event {
         Self::new(about, kind, reason, &[&about.uid, text]).saying(short(text))
     }
 
-    /// So many machines have no claim that something else is likely to be wrong.
-    pub fn orphan_storm(class: &Subject, orphans: usize, machines: usize) -> Self {
+    /// So many instances have no claim that something else is likely to be wrong.
+    pub fn orphan_storm(class: &Subject, orphans: usize, instances: usize) -> Self {
         Self::warning(class, "OrphanStorm", &[&class.uid])
             .saying(format!(
-                "{orphans} of {machines} machines have no NodeClaim, which is too many to be left \
+                "{orphans} of {instances} instances have no NodeClaim, which is too many to be left \
                  over, so none of them is removed for now: look whether NodeClaims were lost or \
                  this controller looks at the wrong cluster; restore them or stop the controller, \
-                 or the machines are removed once this has been so for a while"
+                 or the instances are removed once this has been so for a while"
             ))
             .quiet_for(Duration::from_mins(1))
     }
@@ -392,7 +392,7 @@ impl Event {
         )
     }
 
-    /// A pool allows no machine that there is.
+    /// A pool allows no instance that there is.
     pub fn no_compatible_instance_types(pool: &Subject, by_min_values: bool) -> Self {
         let mut message =
             "NodePool requirements filtered out all compatible available instance types".to_owned();

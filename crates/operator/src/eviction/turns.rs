@@ -1,7 +1,7 @@
 //! Whose turn it is to leave: large pods before small ones, whichever nodes they are on.
 //!
 //! The scheduler puts a pod where most is free. Where small pods come to it first they spread over the gaps that large
-//! ones need, and for those a machine would have to be made like the one that has just gone. Large ones first, and each
+//! ones need, and for those an instance would have to be made like the one that has just gone. Large ones first, and each
 //! finds its place while there is one. The planner counts on that.
 //!
 //! COMPAT: upstream asks all pods of a node at once.

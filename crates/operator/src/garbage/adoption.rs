@@ -1,10 +1,10 @@
-//! Machines that a predecessor made: they carry no mark of ours, and claims know them by name. And
+//! Instances that a predecessor made: they carry no mark of ours, and claims know them by name. And
 //! those whose mark is from before marks said which cluster of a name they are of.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, adoption::Adoption, machine::Machine};
+use joiner_cloud::{CloudProvider, adoption::Adoption, instance::Instance};
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
@@ -14,20 +14,20 @@ use crate::{
 };
 
 impl GarbageCollection {
-    /// Has machines without a whole mark carry that of the claim that names them.
+    /// Has instances without a whole mark carry that of the claim that names them.
     pub(super) async fn adopt_unmarked(
         &self,
         provider: &Arc<dyn CloudProvider>,
         claims: &[Arc<NodeClaim>],
-        machines: &[Machine],
+        instances: &[Instance],
     ) -> Result<(), Trouble> {
-        let adopting = adoptions(claims, machines).into_iter().map(async |(machine, by)| {
-            let adopt = provider.adopt(machine, &by);
+        let adopting = adoptions(claims, instances).into_iter().map(async |(instance, by)| {
+            let adopt = provider.adopt(instance, &by);
             if self.context.ask(Self::NAME, "Adopt", provider.as_ref(), adopt).await? {
                 tracing::info!(
                     NodeClaim = by.claim.name,
-                    "provider-id" = machine.provider_id,
-                    "marked a machine as this cluster's"
+                    "provider-id" = instance.provider_id,
+                    "marked an instance as this cluster's"
                 );
             }
             Ok(())
@@ -36,12 +36,12 @@ impl GarbageCollection {
     }
 }
 
-/// Machines without a mark, or whose mark does not say which cluster it is of, that exactly one claim
+/// Instances without a mark, or whose mark does not say which cluster it is of, that exactly one claim
 /// names; and what the claim says of them.
 fn adoptions<'m>(
     claims: &[Arc<NodeClaim>],
-    machines: &'m [Machine],
-) -> Vec<(&'m Machine, Adoption)> {
+    instances: &'m [Instance],
+) -> Vec<(&'m Instance, Adoption)> {
     let mut naming: BTreeMap<&str, Vec<&NodeClaim>> = BTreeMap::new();
     for claim in claims {
         if let Some(id) = provider_id(claim) {
@@ -50,16 +50,16 @@ fn adoptions<'m>(
     }
     let by_uid: BTreeMap<&str, &NodeClaim> =
         claims.iter().map(|claim| (uid(&claim.metadata), &**claim)).collect();
-    let lacks = |machine: &&Machine| machine.claim.is_none() || machine.cluster_unproven;
-    let unmarked = machines.iter().filter(|machine| lacks(machine) && !machine.deleting);
-    let adopted = unmarked.filter_map(|machine| {
-        let own = machine.claim.as_ref().and_then(|own| by_uid.get(own.uid.as_str()).copied());
-        let naming = || match naming.get(machine.provider_id.as_str())?[..] {
+    let lacks = |instance: &&Instance| instance.claim.is_none() || instance.cluster_unproven;
+    let unmarked = instances.iter().filter(|instance| lacks(instance) && !instance.deleting);
+    let adopted = unmarked.filter_map(|instance| {
+        let own = instance.claim.as_ref().and_then(|own| by_uid.get(own.uid.as_str()).copied());
+        let naming = || match naming.get(instance.provider_id.as_str())?[..] {
             [claim] => Some(claim),
             _ => None,
         };
         let claim = own.or_else(naming)?;
-        (!is_deleting(claim)).then(|| (machine, adoption(claim)))
+        (!is_deleting(claim)).then(|| (instance, adoption(claim)))
     });
     adopted.collect()
 }
@@ -92,16 +92,16 @@ mod tests {
         Arc::new(serde_json::from_value(claim).unwrap())
     }
 
-    fn machine(id: &str, claim: Option<ClaimId>) -> Machine {
-        Machine { provider_id: id.to_owned(), claim, ..Machine::default() }
+    fn instance(id: &str, claim: Option<ClaimId>) -> Instance {
+        Instance { provider_id: id.to_owned(), claim, ..Instance::default() }
     }
 
     #[test]
-    fn a_machine_without_a_mark_is_adopted_by_the_claim_that_names_it() {
+    fn an_instance_without_a_mark_is_adopted_by_the_claim_that_names_it() {
         let marked = Some(ClaimId { name: "b".to_owned(), uid: "uid-b".to_owned() });
-        let machines = [machine("id-a", None), machine("id-b", marked), machine("id-c", None)];
+        let instances = [instance("id-a", None), instance("id-b", marked), instance("id-c", None)];
         let claims = [claim("a", "id-a"), claim("b", "id-b")];
-        let adopted = adoptions(&claims, &machines);
+        let adopted = adoptions(&claims, &instances);
         let [(adopted, by)] = &adopted[..] else { panic!("one of them: {adopted:?}") };
         assert_eq!(adopted.provider_id, "id-a");
         assert_eq!((by.claim.uid.as_str(), by.class.as_str()), ("uid-a", "default"));
@@ -111,20 +111,20 @@ mod tests {
 
     #[test]
     fn a_mark_without_a_cluster_is_completed_for_the_claim_that_it_or_that_names_it() {
-        let old = |id: &str, uid: &str| Machine {
+        let old = |id: &str, uid: &str| Instance {
             cluster_unproven: true,
-            ..machine(id, Some(ClaimId { name: "a".to_owned(), uid: uid.to_owned() }))
+            ..instance(id, Some(ClaimId { name: "a".to_owned(), uid: uid.to_owned() }))
         };
         let claims = [claim("a", "id-a")];
-        let adopted = |machine: Machine| adoptions(&claims, &[machine]).len();
+        let adopted = |instance: Instance| adoptions(&claims, &[instance]).len();
         assert_eq!(adopted(old("id-that-is-not-written-yet", "uid-a")), 1);
         assert_eq!(adopted(old("id-a", "uid-of-another-cluster")), 1);
         assert_eq!(adopted(old("id-b", "uid-of-another-cluster")), 0);
     }
 
     #[test]
-    fn a_machine_that_two_claims_name_is_nobodys() {
+    fn an_instance_that_two_claims_name_is_nobodys() {
         let claims = [claim("a", "id"), claim("b", "id")];
-        assert_eq!(adoptions(&claims, &[machine("id", None)]), []);
+        assert_eq!(adoptions(&claims, &[instance("id", None)]), []);
     }
 }

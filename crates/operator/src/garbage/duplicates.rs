@@ -1,10 +1,10 @@
-//! Machines that were made twice for one claim: two processes may have asked at the same moment.
+//! Instances that were made twice for one claim: two processes may have asked at the same moment.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, machine::Machine, order::ClaimId};
+use joiner_cloud::{CloudProvider, instance::Instance, order::ClaimId};
 
 use super::{GarbageCollection, orphans::LEAST_AGE, some_at_once};
 use crate::{
@@ -14,13 +14,13 @@ use crate::{
 };
 
 impl GarbageCollection {
-    /// Removes machines of claims that have an older one.
+    /// Removes instances of claims that have an older one.
     pub(super) async fn remove_duplicates(
         &self,
         provider: &Arc<dyn CloudProvider>,
-        machines: &[Machine],
+        instances: &[Instance],
     ) -> Result<(), Trouble> {
-        let found = duplicates(machines, self.context.now()).into_iter();
+        let found = duplicates(instances, self.context.now()).into_iter();
         some_at_once(found.map(|double| self.remove_duplicate(provider, double)).collect()).await
     }
 
@@ -37,7 +37,7 @@ impl GarbageCollection {
                 NodeClaim = claim.name,
                 older,
                 younger,
-                "two machines were made for one nodeclaim, and it does not name the older one, so \
+                "two instances were made for one nodeclaim, and it does not name the older one, so \
                  both stay: remove the one that is no node of the cluster"
             );
             return Ok(());
@@ -47,13 +47,13 @@ impl GarbageCollection {
         tracing::info!(
             NodeClaim = claim.name,
             "provider-id" = younger,
-            "garbage collecting the younger of two machines of one nodeclaim"
+            "garbage collecting the younger of two instances of one nodeclaim"
         );
         Ok(())
     }
 }
 
-/// A claim's machine, and one that was made for it later.
+/// A claim's instance, and one that was made for it later.
 #[derive(Debug, PartialEq, Eq)]
 struct Double<'m> {
     claim: &'m ClaimId,
@@ -61,15 +61,15 @@ struct Double<'m> {
     younger: &'m str,
 }
 
-/// Machines whose claim has an older one. Only those count whose mark can be read and of whose age
+/// Instances whose claim has an older one. Only those count whose mark can be read and of whose age
 /// nobody can be in doubt.
-fn duplicates(machines: &[Machine], now: Timestamp) -> Vec<Double<'_>> {
+fn duplicates(instances: &[Instance], now: Timestamp) -> Vec<Double<'_>> {
     let mut by_claim: BTreeMap<&ClaimId, Vec<(Timestamp, &str)>> = BTreeMap::new();
-    for machine in machines.iter().filter(|machine| !machine.deleting) {
-        if let (Some(claim), Some(created)) = (&machine.claim, machine.created)
+    for instance in instances.iter().filter(|instance| !instance.deleting) {
+        if let (Some(claim), Some(created)) = (&instance.claim, instance.created)
             && !claim.uid.is_empty()
         {
-            by_claim.entry(claim).or_default().push((created, &machine.provider_id));
+            by_claim.entry(claim).or_default().push((created, &instance.provider_id));
         }
     }
     let mut found = Vec::new();
@@ -93,37 +93,37 @@ mod tests {
         Timestamp::from_second(minute * 60).unwrap()
     }
 
-    fn machine(id: &str, uid: &str, created: Option<i64>) -> Machine {
+    fn instance(id: &str, uid: &str, created: Option<i64>) -> Instance {
         let claim = ClaimId { name: "web-1".to_owned(), uid: uid.to_owned() };
-        Machine {
+        Instance {
             provider_id: id.to_owned(),
             claim: Some(claim),
             created: created.map(at),
-            ..Machine::default()
+            ..Instance::default()
         }
     }
 
-    fn younger(machines: &[Machine], minute: i64) -> Vec<&str> {
-        duplicates(machines, at(minute)).iter().map(|double| double.younger).collect()
+    fn younger(instances: &[Instance], minute: i64) -> Vec<&str> {
+        duplicates(instances, at(minute)).iter().map(|double| double.younger).collect()
     }
 
     #[test]
-    fn the_younger_of_two_machines_of_one_claim_is_one_too_many() {
-        let two = [machine("b", "uid", Some(2)), machine("a", "uid", Some(1))];
+    fn the_younger_of_two_instances_of_one_claim_is_one_too_many() {
+        let two = [instance("b", "uid", Some(2)), instance("a", "uid", Some(1))];
         assert_eq!(younger(&two, 10), ["b"]);
         assert_eq!(younger(&two, 6), Vec::<&str>::new(), "not before it is five minutes old");
     }
 
     #[test]
     fn where_there_is_doubt_there_is_no_duplicate() {
-        let first = || machine("a", "uid", Some(1));
+        let first = || instance("a", "uid", Some(1));
         for second in [
-            machine("b", "another", Some(2)),
-            machine("b", "uid", None),
-            machine("b", "uid", Some(1)),
-            machine("a", "uid", Some(2)),
-            Machine { claim: None, ..machine("b", "uid", Some(2)) },
-            Machine { deleting: true, ..machine("b", "uid", Some(2)) },
+            instance("b", "another", Some(2)),
+            instance("b", "uid", None),
+            instance("b", "uid", Some(1)),
+            instance("a", "uid", Some(2)),
+            Instance { claim: None, ..instance("b", "uid", Some(2)) },
+            Instance { deleting: true, ..instance("b", "uid", Some(2)) },
         ] {
             assert_eq!(younger(&[first(), second.clone()], 10), Vec::<&str>::new(), "{second:?}");
         }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, machine::Machine, order::ClaimId};
+use joiner_cloud::{CloudProvider, instance::Instance, order::ClaimId};
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
@@ -19,9 +19,9 @@ impl GarbageCollection {
         &self,
         provider: &Arc<dyn CloudProvider>,
         claims: &[Arc<NodeClaim>],
-        machines: &[Machine],
+        instances: &[Instance],
     ) {
-        let emptying = joined(claims, machines).into_iter().map(async |(claim, id)| {
+        let emptying = joined(claims, instances).into_iter().map(async |(claim, id)| {
             let empty = provider.empty_join_data(&claim, id);
             let emptied = self.context.ask(Self::NAME, "EmptyJoinData", provider.as_ref(), empty);
             if let Err(error) = emptied.await {
@@ -39,14 +39,14 @@ impl GarbageCollection {
 }
 
 /// Instances whose node has registered, and which still keep what it joined with.
-fn joined<'m>(claims: &[Arc<NodeClaim>], machines: &'m [Machine]) -> Vec<(ClaimId, &'m str)> {
+fn joined<'m>(claims: &[Arc<NodeClaim>], instances: &'m [Instance]) -> Vec<(ClaimId, &'m str)> {
     let registered =
         claims.iter().filter(|claim| claim.holds(REGISTERED) && !is_deleting(&***claim));
     let registered: BTreeMap<ClaimId, Option<&str>> =
         registered.map(|claim| (claims::id(claim), provider_id(claim))).collect();
-    let kept = machines.iter().filter(|machine| machine.holds_join_data && !machine.deleting);
-    let joined = kept.filter_map(|machine| {
-        let (claim, id) = (machine.claim.as_ref()?, machine.provider_id.as_str());
+    let kept = instances.iter().filter(|instance| instance.holds_join_data && !instance.deleting);
+    let joined = kept.filter_map(|instance| {
+        let (claim, id) = (instance.claim.as_ref()?, instance.provider_id.as_str());
         (registered.get(claim) == Some(&Some(id))).then(|| (claim.clone(), id))
     });
     joined.collect()

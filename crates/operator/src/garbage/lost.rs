@@ -1,9 +1,9 @@
-//! Claims whose machines are gone.
+//! Claims whose instances are gone.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, machine::Machine};
+use joiner_cloud::{CloudProvider, instance::Instance};
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
@@ -31,15 +31,15 @@ impl GarbageCollection {
         })
     }
 
-    /// Deletes claims whose machines are gone.
+    /// Deletes claims whose instances are gone.
     pub(super) async fn remove_lost_claims(
         &self,
         provider: &Arc<dyn CloudProvider>,
         claims: &[Arc<NodeClaim>],
-        machines: &[Machine],
+        instances: &[Instance],
     ) -> Result<(), Trouble> {
         let (with_ready_nodes, gone): (Vec<_>, Vec<_>) =
-            lost(claims, machines).into_iter().partition(|claim| self.has_ready_node(claim));
+            lost(claims, instances).into_iter().partition(|claim| self.has_ready_node(claim));
         if !with_ready_nodes.is_empty() {
             log_unlisted(provider.name(), &with_ready_nodes);
         }
@@ -61,9 +61,9 @@ impl GarbageCollection {
         if self.has_ready_node(claim) {
             return Ok(());
         }
-        // The list may have been taken at a bad moment; about this one machine the cloud is sure.
+        // The list may have been taken at a bad moment; about this one instance the cloud is sure.
         let get = self.context.ask(Self::NAME, "Get", provider.as_ref(), provider.get(id));
-        if get.await?.is_some_and(|machine| !machine.lost) {
+        if get.await?.is_some_and(|instance| !instance.lost) {
             return Ok(());
         }
         self.context.cluster.delete(&**claim).await?;
@@ -92,11 +92,11 @@ fn log_unlisted(provider: &str, claims: &[&Arc<NodeClaim>]) {
     );
 }
 
-/// Claims with a node that has joined, and without a machine. Those that have not got so far are
+/// Claims with a node that has joined, and without an instance. Those that have not got so far are
 /// given up when they take too long.
-fn lost<'c>(claims: &'c [Arc<NodeClaim>], machines: &[Machine]) -> Vec<&'c Arc<NodeClaim>> {
-    let there = machines.iter().filter(|machine| !machine.deleting && !machine.lost);
-    let there: BTreeSet<&str> = there.map(|machine| machine.provider_id.as_str()).collect();
+fn lost<'c>(claims: &'c [Arc<NodeClaim>], instances: &[Instance]) -> Vec<&'c Arc<NodeClaim>> {
+    let there = instances.iter().filter(|instance| !instance.deleting && !instance.lost);
+    let there: BTreeSet<&str> = there.map(|instance| instance.provider_id.as_str()).collect();
     let is_lost = |claim: &&Arc<NodeClaim>| {
         claim.holds(REGISTERED)
             && !is_deleting(&***claim)

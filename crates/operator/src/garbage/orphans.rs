@@ -1,10 +1,10 @@
-//! Machines without a claim.
+//! Instances without a claim.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, machine::Machine};
+use joiner_cloud::{CloudProvider, instance::Instance};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, api::ListParams};
 
@@ -16,11 +16,11 @@ use crate::{
     trouble::Trouble,
 };
 
-/// How old a machine without a claim is at least before it is removed: clones and slow API servers
+/// How old an instance without a claim is at least before it is removed: clones and slow API servers
 /// get the time to tell of each other.
 pub(super) const LEAST_AGE: SignedDuration = SignedDuration::from_mins(5);
 
-/// By what machines and claims know each other.
+/// By what instances and claims know each other.
 #[derive(Debug, Default)]
 struct Claimed {
     uids: BTreeSet<String>,
@@ -42,47 +42,47 @@ impl Claimed {
         self.uids.is_empty()
     }
 
-    /// Whether a machine has a claim: the one it was made for, or one that names it.
-    fn has(&self, machine: &Machine) -> bool {
-        let marked = machine.claim.as_ref().is_some_and(|claim| self.uids.contains(&claim.uid));
-        marked || self.provider_ids.contains(&machine.provider_id)
+    /// Whether an instance has a claim: the one it was made for, or one that names it.
+    fn has(&self, instance: &Instance) -> bool {
+        let marked = instance.claim.as_ref().is_some_and(|claim| self.uids.contains(&claim.uid));
+        marked || self.provider_ids.contains(&instance.provider_id)
     }
 }
 
 impl GarbageCollection {
-    /// Removes machines that have no claim, and their nodes.
+    /// Removes instances that have no claim, and their nodes.
     pub(super) async fn remove_orphans(
         &self,
         provider: &Arc<dyn CloudProvider>,
-        machines: Vec<Machine>,
+        instances: Vec<Instance>,
     ) -> Result<(), Trouble> {
         let claimed = self
             .context
             .cache
             .read(|world| Claimed::by(world.node_claims.values().map(AsRef::as_ref)));
         let now = self.context.now();
-        let is_owned = |machine: &&Machine| !machine.deleting && !machine.cluster_unproven;
-        let owned = machines.iter().filter(is_owned).count();
-        let mut orphans: Vec<Machine> = machines
+        let is_owned = |instance: &&Instance| !instance.deleting && !instance.cluster_unproven;
+        let owned = instances.iter().filter(is_owned).count();
+        let mut orphans: Vec<Instance> = instances
             .into_iter()
-            .filter(|machine| {
-                let seen = self.first_seen(provider.name(), &machine.provider_id);
-                is_orphan(machine, seen, &claimed, now)
+            .filter(|instance| {
+                let seen = self.first_seen(provider.name(), &instance.provider_id);
+                is_orphan(instance, seen, &claimed, now)
             })
             .collect();
         if orphans.is_empty() {
             self.storms.none(provider.name());
             return Ok(());
         }
-        // A claim that cannot be read may be the one of any of these machines.
+        // A claim that cannot be read may be the one of any of these instances.
         self.context.sure_of::<NodeClaim>()?;
-        // The cache may be behind. Nobody's machine is removed before the API server has said so, and
+        // The cache may be behind. Nobody's instance is removed before the API server has said so, and
         // before it is sure whose API server that is.
         self.context.identity.confirm(&self.context.cluster).await?;
         let claimed = self.claimed_by_api_server().await?;
-        orphans.retain(|machine| !claimed.has(machine));
-        let (unproven, orphans): (Vec<Machine>, Vec<Machine>) =
-            orphans.into_iter().partition(|machine| machine.cluster_unproven);
+        orphans.retain(|instance| !claimed.has(instance));
+        let (unproven, orphans): (Vec<Instance>, Vec<Instance>) =
+            orphans.into_iter().partition(|instance| instance.cluster_unproven);
         self.leave_unproven(provider.as_ref(), &unproven);
         if orphans.is_empty() {
             self.storms.none(provider.name());
@@ -98,7 +98,7 @@ impl GarbageCollection {
             return Ok(());
         }
         let orphans = orphans.iter();
-        some_at_once(orphans.map(|machine| self.remove_orphan(provider, machine)).collect()).await
+        some_at_once(orphans.map(|instance| self.remove_orphan(provider, instance)).collect()).await
     }
 
     /// Tells everybody who looks at a class of the cloud.
@@ -107,7 +107,7 @@ impl GarbageCollection {
             provider = provider.name(),
             orphans,
             instances = owned,
-            "too many machines have no nodeclaim, so none of them is removed for now: look whether \
+            "too many instances have no nodeclaim, so none of them is removed for now: look whether \
              nodeclaims were lost, or this controller looks at the wrong cluster"
         );
         for class in self.context.classes_of(provider.name()) {
@@ -128,17 +128,17 @@ impl GarbageCollection {
     async fn remove_orphan(
         &self,
         provider: &Arc<dyn CloudProvider>,
-        machine: &Machine,
+        instance: &Instance,
     ) -> Result<(), Trouble> {
-        let id = &machine.provider_id;
-        let claim = machine.claim.clone().unwrap_or_default();
+        let id = &instance.provider_id;
+        let claim = instance.claim.clone().unwrap_or_default();
         let delete = provider.delete(&claim, Some(id));
         self.context.ask(Self::NAME, "Delete", provider.as_ref(), delete).await?;
         tracing::info!(
             provider = provider.name(),
             "provider-id" = id,
             NodeClaim = claim.name,
-            "garbage collecting machine without nodeclaim"
+            "garbage collecting instance without nodeclaim"
         );
         if let Some(deleted) = self.context.metrics.orphans_deleted(provider.name()) {
             deleted.inc();
@@ -150,21 +150,21 @@ impl GarbageCollection {
             tracing::info!(
                 Node = claims::name(&node.metadata),
                 "provider-id" = id,
-                "garbage collecting node of a machine without nodeclaim"
+                "garbage collecting node of an instance without nodeclaim"
             );
         }
         Ok(())
     }
 }
 
-/// Whether a machine has no claim, and has had the time to get one. A time of creation that lies in
+/// Whether an instance has no claim, and has had the time to get one. A time of creation that lies in
 /// the future is no age: some clock is wrong.
 fn is_orphan(
-    machine: &Machine,
+    instance: &Instance,
     first_seen: Option<Timestamp>,
     claimed: &Claimed,
     now: Timestamp,
 ) -> bool {
-    let since = machine.created.or(first_seen).unwrap_or(now);
-    !machine.deleting && !claimed.has(machine) && now.duration_since(since) >= LEAST_AGE
+    let since = instance.created.or(first_seen).unwrap_or(now);
+    !instance.deleting && !claimed.has(instance) && now.duration_since(since) >= LEAST_AGE
 }

@@ -1,14 +1,14 @@
-//! When too many machines seem to be left over.
+//! When too many instances seem to be left over.
 //!
 //! A definition that was deleted takes all claims with it, and a wrong kubeconfig shows none. What is
-//! left over after something went wrong is few machines; many at once mean something else.
+//! left over after something went wrong is few instances; many at once mean something else.
 
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// So many machines may always be removed.
+/// So many instances may always be removed.
 const ALWAYS: usize = 5;
 /// And so many of all, in percent.
 const SHARE: usize = 30;
@@ -21,8 +21,8 @@ pub(super) struct Storms(Mutex<BTreeMap<&'static str, u32>>);
 
 impl Storms {
     /// Whether none of so many orphans may be removed in this round.
-    pub(super) fn forbid(&self, cloud: &'static str, orphans: usize, machines: usize) -> bool {
-        if !is_storm(orphans, machines) {
+    pub(super) fn forbid(&self, cloud: &'static str, orphans: usize, instances: usize) -> bool {
+        if !is_storm(orphans, instances) {
             self.none(cloud);
             return false;
         }
@@ -42,9 +42,9 @@ impl Storms {
     }
 }
 
-/// Whether so many orphans among so many machines mean that something else is wrong.
-fn is_storm(orphans: usize, machines: usize) -> bool {
-    orphans > ALWAYS && orphans * 100 > machines * SHARE
+/// Whether so many orphans among so many instances mean that something else is wrong.
+fn is_storm(orphans: usize, instances: usize) -> bool {
+    orphans > ALWAYS && orphans * 100 > instances * SHARE
 }
 
 #[cfg(test)]
@@ -53,10 +53,10 @@ mod tests {
 
     #[test]
     fn a_few_or_a_small_share_are_no_storm() {
-        for (orphans, machines, expected) in
+        for (orphans, instances, expected) in
             [(5, 5, false), (6, 6, true), (6, 20, false), (7, 20, true), (300, 1000, false)]
         {
-            assert_eq!(is_storm(orphans, machines), expected, "{orphans} of {machines}");
+            assert_eq!(is_storm(orphans, instances), expected, "{orphans} of {instances}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use joiner_cloud::{CloudProvider, machine::Machine};
+use joiner_cloud::{CloudProvider, instance::Instance};
 
 use super::GarbageCollection;
 use crate::events::{Event, Subject};
@@ -26,7 +26,7 @@ impl Unproven {
 
 impl GarbageCollection {
     /// Leaves instances alone, and tells so where they are others than before.
-    pub(super) fn leave_unproven(&self, provider: &dyn CloudProvider, instances: &[Machine]) {
+    pub(super) fn leave_unproven(&self, provider: &dyn CloudProvider, instances: &[Instance]) {
         let mut ids: Vec<String> = instances.iter().map(|own| own.provider_id.clone()).collect();
         ids.sort_unstable();
         if !self.unproven.is_news(provider.name(), &ids) || ids.is_empty() {

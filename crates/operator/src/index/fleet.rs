@@ -1,4 +1,4 @@
-//! Machines as candidates for removal: what objects say about each, about its pods and its pool.
+//! Instances as candidates for removal: what objects say about each, about its pods and its pool.
 
 mod notes;
 mod pods;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use jiff::Timestamp;
 use joiner_api::{condition, node_claim::NodeClaim};
 use joiner_core::{
-    disruption::{ClaimFacts, Drifted, Fleet, HeldMove, Machine, PodFacts, PoolRules},
+    disruption::{ClaimFacts, Drifted, Fleet, HeldMove, Instance, PodFacts, PoolRules},
     label,
     pod::Pod as PlannedPod,
     snapshot::{self, Snapshot},
@@ -38,7 +38,7 @@ use crate::{
     objects::Objects,
 };
 
-/// What objects do not tell about machines.
+/// What objects do not tell about instances.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
     /// Names of claims that are part of a command that is being carried out.
@@ -47,7 +47,7 @@ pub struct Live {
     pub nominated: BTreeSet<String>,
     /// Moves that were made and undone, and are not made again for a while.
     pub held_back: Vec<HeldMove>,
-    /// Until when drifted machines of a pool are left alone, because replacing one has failed.
+    /// Until when drifted instances of a pool are left alone, because replacing one has failed.
     pub drift_resumes: BTreeMap<String, Timestamp>,
     /// Since when a pool has been restless at every look.
     pub restless_since: BTreeMap<String, Timestamp>,
@@ -67,7 +67,7 @@ impl Live {
     }
 }
 
-/// The machines of a snapshot as candidates for removal, as of `now`. The snapshot has to be of the
+/// The instances of a snapshot as candidates for removal, as of `now`. The snapshot has to be of the
 /// same objects.
 pub fn fleet(
     objects: &Objects,
@@ -79,7 +79,7 @@ pub fn fleet(
     let pools = pools::rules(objects, settings, live);
     let reader = Reader::new(objects, &pools, live, now);
     Fleet {
-        machines: snapshot.nodes.iter().map(|node| reader.machine(node)).collect(),
+        instances: snapshot.nodes.iter().map(|node| reader.instance(node)).collect(),
         pools,
         paused: pools::paused(objects, live.namespace.as_deref()),
         held_back: live.held_back.clone(),
@@ -123,18 +123,18 @@ impl<'o> Reader<'o> {
         }
     }
 
-    fn machine(&self, machine: &snapshot::Node) -> Machine {
-        let claim = machine.claim.as_deref().and_then(|name| self.claims.get(name)).copied();
-        let node = machine.node.as_deref().and_then(|name| self.nodes.get(name)).copied();
+    fn instance(&self, instance: &snapshot::Node) -> Instance {
+        let claim = instance.claim.as_deref().and_then(|name| self.claims.get(name)).copied();
+        let node = instance.node.as_deref().and_then(|name| self.nodes.get(name)).copied();
         let is_queued = |claim: &String| self.live.queued.contains(claim);
-        Machine {
-            claim: claim.map(|claim| self.claim(claim, machine)),
+        Instance {
+            claim: claim.map(|claim| self.claim(claim, instance)),
             ready: node.is_some_and(|node| is_ready(node) || self.says_nothing(node)),
-            queued: machine.claim.as_ref().is_some_and(is_queued),
-            nominated: self.live.nominated.contains(machine.name()),
+            queued: instance.claim.as_ref().is_some_and(is_queued),
+            nominated: self.live.nominated.contains(instance.name()),
             shared: node.is_some_and(|node| self.shared.contains(provider_id(node))),
-            do_not_disrupt: is_protected(machine, node, claim),
-            pods: machine.pods.iter().map(|pod| self.pod(pod)).collect(),
+            do_not_disrupt: is_protected(instance, node, claim),
+            pods: instance.pods.iter().map(|pod| self.pod(pod)).collect(),
         }
     }
 
@@ -144,12 +144,12 @@ impl<'o> Reader<'o> {
         self.live.reads_kindly && conditions.is_none_or(Vec::is_empty)
     }
 
-    fn claim(&self, claim: &NodeClaim, machine: &snapshot::Node) -> ClaimFacts {
+    fn claim(&self, claim: &NodeClaim, instance: &snapshot::Node) -> ClaimFacts {
         let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let is_hand_written = self.live.reads_kindly && claim.conditions().is_empty();
         let (is_initialized, since) = if is_hand_written {
             // What nobody remembers was long ago.
-            (machine.initialized, created.unwrap_or(Timestamp::UNIX_EPOCH))
+            (instance.initialized, created.unwrap_or(Timestamp::UNIX_EPOCH))
         } else {
             (claim.holds(INITIALIZED), claim.since(INITIALIZED).unwrap_or(self.now))
         };
@@ -159,7 +159,7 @@ impl<'o> Reader<'o> {
             quiet_since,
             consolidatable: claim.holds(CONSOLIDATABLE)
                 || (is_hand_written && is_initialized)
-                || self.has_become_quiet(machine.pool.as_deref(), quiet_since),
+                || self.has_become_quiet(instance.pool.as_deref(), quiet_since),
             drifted: drifted(claim, created.unwrap_or(self.now)),
             expires: expiry(claim),
             has_grace_period: claim.spec.termination_grace_period.is_some() || has_deadline(claim),
@@ -168,7 +168,7 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Whether a machine has been quiet for as long as its pool asks, where nobody is there to say so: objects may be older
+    /// Whether an instance has been quiet for as long as its pool asks, where nobody is there to say so: objects may be older
     /// than the time they are judged for.
     fn has_become_quiet(&self, pool: Option<&str>, since: Option<Timestamp>) -> bool {
         let rules = pool.and_then(|pool| self.pools.get(pool)).filter(|it| it.replicas.is_none());
@@ -184,7 +184,7 @@ impl<'o> Reader<'o> {
     }
 }
 
-/// Whether a claim that is being deleted has a time by which its machine goes, whatever its pods say.
+/// Whether a claim that is being deleted has a time by which its instance goes, whatever its pods say.
 fn has_deadline(claim: &NodeClaim) -> bool {
     let annotations = claim.metadata.annotations.as_ref();
     claim.metadata.deletion_timestamp.is_some()
@@ -192,9 +192,9 @@ fn has_deadline(claim: &NodeClaim) -> bool {
 }
 
 /// Whether the annotation of the Node, or of the claim while there is no registered one, forbids the
-/// removal of a machine.
-fn is_protected(machine: &snapshot::Node, node: Option<&Node>, claim: Option<&NodeClaim>) -> bool {
-    let is_registered = machine.labels.get(label::REGISTERED).is_some_and(|value| value == "true");
+/// removal of an instance.
+fn is_protected(instance: &snapshot::Node, node: Option<&Node>, claim: Option<&NodeClaim>) -> bool {
+    let is_registered = instance.labels.get(label::REGISTERED).is_some_and(|value| value == "true");
     let metadata: Option<&ObjectMeta> = match (node, claim) {
         (node, Some(claim)) if !is_registered || node.is_none() => Some(&claim.metadata),
         (node, _) => node.map(|node| &node.metadata),

@@ -14,12 +14,12 @@ use super::{
     nodes::{claim_name, lasting_taints},
 };
 
-/// What is sure about a machine that was asked for: the labels that its claim leaves no choice of,
+/// What is sure about an instance that was asked for: the labels that its claim leaves no choice of,
 /// and the room it has whichever type the provider picks. Against its pool's limits it counts with
 /// the most that the provider can pick.
 ///
 /// COMPAT: upstream leaves such claims out, and plans nothing at all while there is one. Where
-/// machines take minutes to make, that would be most of the time.
+/// instances take minutes to make, that would be most of the time.
 pub(super) fn node(claim: &NodeClaim, catalog: &Catalog) -> Node {
     let mut labels = convert::labels(&claim.metadata);
     let requirements = Requirements::from_specs(&convert::requirements(&claim.spec.requirements));
@@ -46,7 +46,7 @@ pub(super) fn node(claim: &NodeClaim, catalog: &Catalog) -> Node {
     }
 }
 
-/// Allocatable and capacity of every way in which the claim can become a machine of this type.
+/// Allocatable and capacity of every way in which the claim can become an instance of this type.
 fn shapes(
     instance_type: &InstanceType,
     requirements: &Requirements,

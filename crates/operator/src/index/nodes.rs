@@ -1,4 +1,4 @@
-//! How a Node and its `NodeClaim` become one machine.
+//! How a Node and its `NodeClaim` become one instance.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -24,23 +24,23 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// A Node, its claim, or both.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Machine<'o> {
+pub(super) struct Instance<'o> {
     node: Option<&'o Node>,
     claim: Option<&'o NodeClaim>,
     /// Whether its claim is about to be deleted.
     is_intended_to_leave: bool,
 }
 
-/// Every machine that exists or is on its way, in order of name.
+/// Every instance that exists or is on its way, in order of name.
 #[derive(Debug)]
-pub(super) struct Machines<'o> {
-    all: Vec<Machine<'o>>,
+pub(super) struct Instances<'o> {
+    all: Vec<Instance<'o>>,
     leaving: HashMap<&'o str, bool>,
     volume_limits: HashMap<&'o str, BTreeMap<String, u32>>,
 }
 
-impl<'o> Machines<'o> {
-    /// Brings Nodes and claims together by the provider's name for the machine. A Node without one
+impl<'o> Instances<'o> {
+    /// Brings Nodes and claims together by the provider's name for the instance. A Node without one
     /// goes by its own name; a claim without one belongs to the Node that its status names.
     ///
     /// COMPAT: upstream does not see a pool's Node before it has a provider ID, nor one that has no
@@ -56,16 +56,16 @@ impl<'o> Machines<'o> {
 
         let provider_ids: HashMap<&str, &str> =
             nodes.iter().map(|node| (node_name(node), provider_id(node))).collect();
-        let machine = |node, claim: Option<&'o NodeClaim>| Machine {
+        let instance = |node, claim: Option<&'o NodeClaim>| Instance {
             node,
             claim,
             is_intended_to_leave: claim.is_some_and(|it| objects.leaving.contains(claim_name(it))),
         };
         let mut by_provider_id: HashMap<&str, &NodeClaim> = HashMap::new();
-        let mut machines = Vec::new();
+        let mut instances = Vec::new();
         for claim in claims {
             let Some(id) = claim_provider_id(claim, &provider_ids) else {
-                machines.push(machine(None, Some(claim)));
+                instances.push(instance(None, Some(claim)));
                 continue;
             };
             if let Some(other) = by_provider_id.insert(id, claim) {
@@ -83,23 +83,23 @@ impl<'o> Machines<'o> {
             if !taken.insert(id) {
                 notes.push(format!(
                     "Node {:?} has the same provider ID {id:?} as another: only one of them can be \
-                     its NodeClaim's, and the machine stays meanwhile; delete the one that is wrong",
+                     its NodeClaim's, and the instance stays meanwhile; delete the one that is wrong",
                     node_name(node)
                 ));
-                machines.push(machine(Some(node), None));
+                instances.push(instance(Some(node), None));
                 continue;
             }
-            machines.push(machine(Some(node), by_provider_id.remove(id)));
+            instances.push(instance(Some(node), by_provider_id.remove(id)));
         }
         let without_node = by_provider_id.into_values();
-        machines.extend(without_node.map(|claim| machine(None, Some(claim))));
-        machines.sort_by_key(Machine::name);
+        instances.extend(without_node.map(|claim| instance(None, Some(claim))));
+        instances.sort_by_key(Instance::name);
 
-        let leaving = machines
+        let leaving = instances
             .iter()
-            .filter_map(|machine| Some((node_name(machine.node?), machine.is_leaving())))
+            .filter_map(|instance| Some((node_name(instance.node?), instance.is_leaving())))
             .collect();
-        Self { all: machines, leaving, volume_limits: volume_limits(objects) }
+        Self { all: instances, leaving, volume_limits: volume_limits(objects) }
     }
 
     /// Whether a node is going away; nothing if it is not there.
@@ -107,19 +107,19 @@ impl<'o> Machines<'o> {
         self.leaving.get(node).copied()
     }
 
-    /// The machines in the planner's words, with the pods that stay on them.
+    /// The instances in the planner's words, with the pods that stay on them.
     pub(super) fn into_nodes(
         mut self,
         catalog: &Catalog,
         pods: &mut Sorted,
     ) -> Vec<snapshot::Node> {
-        let machines = std::mem::take(&mut self.all);
-        let nodes = machines.into_iter().map(|machine| {
-            let mut node = match machine.unlaunched() {
+        let instances = std::mem::take(&mut self.all);
+        let nodes = instances.into_iter().map(|instance| {
+            let mut node = match instance.unlaunched() {
                 Some(claim) => in_flight::node(claim, catalog),
-                None => machine.node(),
+                None => instance.node(),
             };
-            node.leaving = machine.is_leaving();
+            node.leaving = instance.is_leaving();
             if let Some(name) = &node.node {
                 node.pods = pods.staying.remove(name).unwrap_or_default();
                 node.volume_limits = self.volume_limits.remove(name.as_str()).unwrap_or_default();
@@ -130,16 +130,16 @@ impl<'o> Machines<'o> {
     }
 }
 
-/// What the machines of each pool have together, nodes counted too: those that were launched and
+/// What the instances of each pool have together, nodes counted too: those that were launched and
 /// are not about to go.
 pub fn usage_by_pool(objects: &Objects) -> BTreeMap<String, Resources> {
     let mut usage: BTreeMap<String, Resources> = BTreeMap::new();
-    let machines = Machines::new(objects, &mut Vec::new());
-    for machine in &machines.all {
-        if machine.is_leaving() || machine.unlaunched().is_some() {
+    let instances = Instances::new(objects, &mut Vec::new());
+    for instance in &instances.all {
+        if instance.is_leaving() || instance.unlaunched().is_some() {
             continue;
         }
-        let node = machine.node();
+        let node = instance.node();
         if let Some(pool) = &node.pool {
             usage.entry(pool.clone()).or_default().add(&node.counted_capacity());
         }
@@ -185,7 +185,7 @@ fn volume_limits(objects: &Objects) -> HashMap<&str, BTreeMap<String, u32>> {
     limits.collect()
 }
 
-impl<'o> Machine<'o> {
+impl<'o> Instance<'o> {
     /// The name it goes by: its claim's until its Node has registered.
     fn name(&self) -> &'o str {
         match (self.node, self.claim) {
@@ -239,7 +239,7 @@ impl<'o> Machine<'o> {
         }
     }
 
-    /// Taints that new pods must tolerate: not those that will be gone once the machine is ready.
+    /// Taints that new pods must tolerate: not those that will be gone once the instance is ready.
     fn taints(&self) -> Vec<Taint> {
         let taints = match (self.node, self.claim) {
             (Some(node), _) if self.is_registered() => node_taints(node),
@@ -316,7 +316,7 @@ fn node_taints(node: &Node) -> Vec<Taint> {
     taints
 }
 
-/// The taints that stay when the claim's machine is ready.
+/// The taints that stay when the claim's instance is ready.
 pub(super) fn lasting_taints(mut taints: Vec<Taint>, claim: &NodeClaim) -> Vec<Taint> {
     let startup = convert::taints(&claim.spec.startup_taints);
     taints.retain(|taint| {

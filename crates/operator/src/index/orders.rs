@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use super::convert;
 use crate::claims;
 
-/// The machine that a claim asks for, before anything is fetched for it.
+/// The instance that a claim asks for, before anything is fetched for it.
 pub fn order(claim: &NodeClaim, class: Arc<NodeClass>) -> Order {
     Order {
         claim: claims::id(claim),

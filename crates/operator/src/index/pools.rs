@@ -70,7 +70,7 @@ pub fn node_pool(pool: &api::NodePool) -> NodePool {
     }
 }
 
-/// Why machines of the pool as it is now have not joined, if its condition says so.
+/// Why instances of the pool as it is now have not joined, if its condition says so.
 fn failing(pool: &api::NodePool) -> Option<String> {
     let conditions = pool.status.as_ref().map(|status| status.conditions.as_slice());
     let healthy = condition::find(conditions.unwrap_or_default(), NODE_REGISTRATION_HEALTHY)?;
@@ -114,7 +114,7 @@ fn why(reason: &str, message: &str) -> String {
     if parts.is_empty() { "Ready is False".to_owned() } else { parts.join(": ") }
 }
 
-/// Why no machine can be made with a class.
+/// Why no instance can be made with a class.
 fn class_problem(class: &NodeClass) -> Option<String> {
     let subject = format!("{} {:?}", class.kind, class.name);
     let deleting = class.object.pointer("/metadata/deletionTimestamp");

@@ -1,7 +1,7 @@
 //! Objects in, the planner's words out.
 
 mod daemons;
-mod machines;
+mod instances;
 mod pods;
 mod pools;
 
@@ -57,7 +57,7 @@ pub(super) fn show_pods(pods: &[Pod]) -> String {
     shown.collect::<Vec<_>>().join("\n")
 }
 
-/// One machine, a line for each thing that is worth a look.
+/// One instance, a line for each thing that is worth a look.
 pub(super) fn show_node(node: &Node) -> String {
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let mut lines = vec![format!(

@@ -260,7 +260,7 @@ fn of_class(class: &StorageClass) -> Vec<Requirements> {
         .collect()
 }
 
-/// A volume on a machine's own disk is made anew elsewhere, so the machine's name does not bind it.
+/// A volume on an instance's own disk is made anew elsewhere, so the instance's name does not bind it.
 fn of_volume(volume: &PersistentVolumeSpec) -> Vec<Requirements> {
     let required = volume.node_affinity.as_ref().and_then(|affinity| affinity.required.as_ref());
     let is_local = volume.local.is_some() || volume.host_path.is_some();

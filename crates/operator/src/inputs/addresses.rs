@@ -1,8 +1,8 @@
-//! Addresses of machines, from pools that an IPAM provider of Cluster API serves.
+//! Addresses of instances, from pools that an IPAM provider of Cluster API serves.
 //!
-//! An address is asked for by an `IPAddressClaim`, named after the machine, its network card and the
+//! An address is asked for by an `IPAddressClaim`, named after the instance, its network card and the
 //! pool; so it is found again by whoever was killed. The `NodeClaim` owns it: the address is free
-//! again when the claim, and so its machine, is gone.
+//! again when the claim, and so its instance, is gone.
 
 use joiner_cloud::{
     CloudError,
@@ -42,11 +42,11 @@ pub(super) async fn served_version(context: &Context, class: &str) -> Result<Str
     }
 }
 
-/// The addresses of a machine, once it has them all.
+/// The addresses of an instance, once it has them all.
 pub(super) async fn fetch(
     context: &Context,
     order: &Order,
-    machine: &str,
+    instance: &str,
     needs: &[AddressNeed],
 ) -> Result<Vec<Address>, CloudError> {
     if needs.is_empty() {
@@ -66,12 +66,12 @@ pub(super) async fn fetch(
     for need in needs {
         asked.push((
             need,
-            asked_for(context, &claims, &order.claim, need, machine, &version).await?,
+            asked_for(context, &claims, &order.claim, need, instance, &version).await?,
         ));
     }
     let mut found = Vec::new();
     for (need, claim) in asked {
-        let named = format!("{}/{}", context.namespace, need.claim_name(machine));
+        let named = format!("{}/{}", context.namespace, need.claim_name(instance));
         let bound = bound_to(&claim, &named, &need.pool)?;
         let what = || format!("get IPAddress {}/{bound}", context.namespace);
         let address = context.cluster.call(what, addresses.get(&bound)).await;
@@ -87,10 +87,10 @@ async fn asked_for(
     claims: &Api<DynamicObject>,
     owner: &ClaimId,
     need: &AddressNeed,
-    machine: &str,
+    instance: &str,
     version: &str,
 ) -> Result<Value, CloudError> {
-    let name = need.claim_name(machine);
+    let name = need.claim_name(instance);
     let get = || format!("get IPAddressClaim {}/{name}", context.namespace);
     let found = context.cluster.call(get, claims.get_opt(&name)).await;
     let claim = match found.map_err(|trouble| failed(&trouble))? {

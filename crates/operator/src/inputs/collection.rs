@@ -20,7 +20,7 @@ use crate::{
 
 /// How often it is looked for tokens that somebody else has left.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
-/// How often it is looked whether there is a class whose machines join by tokens.
+/// How often it is looked whether there is a class whose instances join by tokens.
 const LOOK_AGAIN: Duration = Duration::from_mins(5);
 
 /// Removes the token of each claim that needs it no more. Its objects are the claims' identities.
@@ -57,7 +57,7 @@ impl Rounds for TokenSweep {
     const NAME: &'static str = "nodeclaim.jointoken.garbagecollection";
 
     async fn round(&self) -> Result<Duration, Trouble> {
-        if !machines_join(&self.0) {
+        if !instances_join(&self.0) {
             return Ok(LOOK_AGAIN);
         }
         let what = || "list Secrets in kube-system".to_owned();
@@ -84,8 +84,8 @@ impl Rounds for TokenSweep {
     }
 }
 
-/// Whether there is a class whose machines join by a text that we write.
-fn machines_join(context: &Context) -> bool {
+/// Whether there is a class whose instances join by a text that we write.
+fn instances_join(context: &Context) -> bool {
     let joins = |class: &joiner_cloud::class::NodeClass| {
         let provider = context.providers.serving(&class.group, &class.kind);
         provider.is_some_and(|provider| provider.needs(class).joining.is_some())

@@ -1,4 +1,4 @@
-//! What follows from what was read of a cluster: how its machines join.
+//! What follows from what was read of a cluster: how its instances join.
 
 use std::net::SocketAddr;
 
@@ -51,7 +51,7 @@ impl ClusterInfo {
 }
 
 impl Missing {
-    /// A problem with what machines of a class join with.
+    /// A problem with what instances of a class join with.
     pub(super) fn problem(class: &str, mut error: Error) -> Self {
         class.clone_into(&mut error.object);
         Self::Problem { reason: error.kind.reason(), message: error.to_string() }
@@ -93,7 +93,7 @@ pub(super) fn distro(
     }
 }
 
-/// Where machines could join, by what is known of the API servers.
+/// Where instances could join, by what is known of the API servers.
 pub(super) fn join_addresses(distro: Distro, api_servers: &[SocketAddr]) -> Vec<SocketAddr> {
     let by = |address: &SocketAddr| match distro {
         Distro::Rke2 | Distro::Rke2Airgapped => SocketAddr::new(address.ip(), RKE2_SUPERVISOR_PORT),
@@ -102,7 +102,7 @@ pub(super) fn join_addresses(distro: Distro, api_servers: &[SocketAddr]) -> Vec<
     api_servers.iter().map(by).collect()
 }
 
-/// Nobody knows where machines join.
+/// Nobody knows where instances join.
 pub(super) fn endpoint_unknown(distro: Distro, problem: impl Into<String>) -> Error {
     let example = match distro {
         Distro::Rke2 | Distro::Rke2Airgapped => "https://10.0.0.10:9345",

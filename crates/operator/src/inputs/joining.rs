@@ -1,4 +1,4 @@
-//! What machines of a class join with.
+//! What instances of a class join with.
 
 use joiner_cloud::{
     bootstrap::{Distro, Error, ErrorKind, Facts, ProviderId, Secret, token::MintTokens},
@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Node;
 use super::{Missing, decide, memory::Unread, reading, secrets};
 use crate::context::Context;
 
-/// Finds out what machines of a class join with, reading no more than is needed. Answers also what
+/// Finds out what instances of a class join with, reading no more than is needed. Answers also what
 /// there is to say about it.
 pub(super) async fn fetch(
     context: &Context,
@@ -65,7 +65,7 @@ pub(super) async fn fetch(
     Ok((facts, warnings))
 }
 
-/// Looks whether the endpoint shows the authority that machines will ask for. One that is out of
+/// Looks whether the endpoint shows the authority that instances will ask for. One that is out of
 /// reach from here, or shows something else, may be as it should be.
 pub(super) async fn compare_authority(
     context: &Context,
@@ -97,14 +97,14 @@ async fn version(context: &Context, class: &str) -> Result<String, Missing> {
     read.map_err(|why| Missing::unread(class, "the API server's version", &why))
 }
 
-/// Where machines join, where nobody has written it down.
+/// Where instances join, where nobody has written it down.
 async fn endpoint(context: &Context, class: &str, distro: Distro) -> Result<String, Missing> {
     if distro == Distro::Kubeadm {
         let what = "ConfigMap kube-public/cluster-info";
         return match reading::cluster_info(context).await {
             Ok(Some(info)) if info.server.is_some() => Ok(info.server.unwrap_or_default()),
             Ok(_) => {
-                Err(unknown(class, distro, format!("{what} does not say where machines join")))
+                Err(unknown(class, distro, format!("{what} does not say where instances join")))
             }
             Err(Unread::Refused(why)) => {
                 Err(unknown(class, distro, format!("{what} may not be read: {why}")))

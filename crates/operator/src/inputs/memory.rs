@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use crate::trouble::Trouble;
 
-/// For how long what was read counts. Long enough for a burst of machines to cost no more than one,
+/// For how long what was read counts. Long enough for a burst of instances to cost no more than one,
 /// short enough for whoever mends something.
 const FRESH: Duration = Duration::from_mins(1);
 

@@ -1,6 +1,6 @@
 //! Passwords that supervisors of RKE2 and k3s keep for nodes.
 //!
-//! A supervisor remembers each node's first contact and refuses its name from another disk. A machine
+//! A supervisor remembers each node's first contact and refuses its name from another disk. An instance
 //! that is made anew for the same claim, before its node was there, would be refused for ever.
 
 use joiner_cloud::{
@@ -13,15 +13,15 @@ use kube::api::DeleteParams;
 use super::tokens::secrets;
 use crate::context::Context;
 
-/// Has the supervisor forget a machine of this name whose node was never there. A machine that is
+/// Has the supervisor forget an instance of this name whose node was never there. An instance that is
 /// there already and knows its password is remembered again at its next contact.
 pub(super) async fn forget(
     context: &Context,
     distro: Distro,
-    machine: &str,
+    instance: &str,
 ) -> Result<(), CloudError> {
-    let Some(name) = node_password_secret(distro, machine) else { return Ok(()) };
-    let is_node = context.cache.read(|world| world.nodes.named(machine).is_some());
+    let Some(name) = node_password_secret(distro, instance) else { return Ok(()) };
+    let is_node = context.cache.read(|world| world.nodes.named(instance).is_some());
     // One that cannot be read may be it.
     if is_node || context.sure_of::<Node>().is_err() {
         return Ok(());
@@ -34,7 +34,7 @@ pub(super) async fn forget(
         Ok(_) => {
             tracing::info!(
                 Secret = name,
-                "deleted the password of a machine that never became a node, so that another may"
+                "deleted the password of an instance that never became a node, so that another may"
             );
             Ok(())
         }

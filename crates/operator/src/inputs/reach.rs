@@ -1,4 +1,4 @@
-//! What is asked of endpoints that machines join by. From where we run they may be out of reach.
+//! What is asked of endpoints that instances join by. From where we run they may be out of reach.
 
 use std::{error::Error, fmt, net::SocketAddr, sync::Arc};
 

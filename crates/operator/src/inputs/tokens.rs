@@ -1,4 +1,4 @@
-//! Tokens that machines join with, one for each claim.
+//! Tokens that instances join with, one for each claim.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use kube::{Api, api::PostParams};
 
 use crate::{claims::uid, context::Context, trouble::Trouble};
 
-/// How often the API server may surprise us before a machine's token is left for later.
+/// How often the API server may surprise us before an instance's token is left for later.
 const SURPRISES_MAX: u32 = 32;
 
 /// Tokens whose claims may still need them, by the claims' identities. Clones are the same.
@@ -62,7 +62,7 @@ pub(super) fn secrets(context: &Context) -> Api<v1::Secret> {
     Api::namespaced(context.cluster.client().clone(), token::NAMESPACE)
 }
 
-/// What a claim's machine proves itself with; nothing where it needs nothing.
+/// What a claim's instance proves itself with; nothing where it needs nothing.
 pub(super) async fn token(
     context: &Context,
     claim: &ClaimId,

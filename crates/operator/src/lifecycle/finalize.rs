@@ -1,4 +1,4 @@
-//! The end of a claim: its node goes first, then its machine, then the claim itself.
+//! The end of a claim: its node goes first, then its instance, then the claim itself.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ use crate::{
 impl Lifecycle {
     /// Takes a deleted claim towards its end.
     ///
-    /// The machine is asked for by the claim's mark where its name was never written down. Nothing
-    /// less will do: a claim that says nothing of a launch may have a machine all the same, made by
+    /// The instance is asked for by the claim's mark where its name was never written down. Nothing
+    /// less will do: a claim that says nothing of a launch may have an instance all the same, made by
     /// a process that was killed before it could write, so neither its conditions nor what this
     /// process remembers prove that there is none. Only the cloud knows, and where nothing was ever
     /// asked for it says so at once.
     ///
-    /// COMPAT: upstream asks nobody then, and leaves such a machine to garbage collection.
+    /// COMPAT: upstream asks nobody then, and leaves such an instance to garbage collection.
     pub(super) async fn finalize(
         &self,
         claim: Arc<NodeClaim>,
@@ -42,7 +42,7 @@ impl Lifecycle {
             return Ok(Next::Done);
         }
         let Some(claim) = self.with_deadline(claim).await? else { return Ok(Next::Done) };
-        // While the machine is being removed its node is looked for in the cache only; whoever began
+        // While the instance is being removed its node is looked for in the cache only; whoever began
         // to remove it had made sure.
         let is_terminating = claim.holds(INSTANCE_TERMINATING);
         if let Some(wait) = self.nodes_remain(&claim, !is_terminating).await? {
@@ -92,7 +92,7 @@ impl Lifecycle {
     /// Has the nodes of a registered claim removed; answers how to wait while there are any. Nodes of
     /// a claim that never registered are not ours to remove.
     ///
-    /// Where the cache has none and it matters (`make_sure`), the API server is asked: a machine
+    /// Where the cache has none and it matters (`make_sure`), the API server is asked: an instance
     /// must not be taken from under a node that a slow watch has not told of.
     async fn nodes_remain(
         &self,
@@ -123,7 +123,7 @@ impl Lifecycle {
     ///
     /// COMPAT: upstream deletes such a node as it is.
     async fn remove_node(&self, claim: &NodeClaim, node: &Node) -> Result<(), Trouble> {
-        // A machine that is being removed runs nothing that could be moved.
+        // An instance that is being removed runs nothing that could be moved.
         if !claim.holds(INSTANCE_TERMINATING) {
             let mut held = registration::held(node);
             held.metadata.labels.get_or_insert_default().extend(of_class(claim));
@@ -139,7 +139,7 @@ impl Lifecycle {
     async fn unknown_node(&self, claim: &NodeClaim) -> Result<Option<Node>, Trouble> {
         let Some(name) = claims::node_name(claim) else { return Ok(None) };
         let node: Option<Node> = self.context.cluster.get(name).await?;
-        // Another machine may have joined under the same name.
+        // Another instance may have joined under the same name.
         Ok(node.filter(|node| {
             let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
             id == provider_id(claim)

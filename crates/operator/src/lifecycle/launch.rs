@@ -1,4 +1,4 @@
-//! From a claim to a machine.
+//! From a claim to an instance.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::{
     CloudError,
     class::{NodeClass, SpecHash},
-    machine::Machine,
+    instance::Instance,
     order::Order,
 };
 use joiner_core::{
@@ -25,7 +25,7 @@ use crate::{
 /// How much of an error a condition shows; the log has all of it.
 const MESSAGE_LENGTH: usize = 300;
 
-/// Whether a machine can be asked for.
+/// Whether an instance can be asked for.
 #[derive(Debug)]
 pub(super) enum Request {
     /// This one can.
@@ -62,41 +62,41 @@ pub(super) fn request(claim: &NodeClaim, class: Option<&Arc<NodeClass>>) -> Requ
     }
 }
 
-/// Has a machine say what it was made from, where its cloud does not: the cloud may have found one
+/// Has an instance say what it was made from, where its cloud does not: the cloud may have found one
 /// that was made from the class as it was before.
-pub(super) fn mark(machine: &mut Machine, hash: Option<&SpecHash>) {
+pub(super) fn mark(instance: &mut Instance, hash: Option<&SpecHash>) {
     for (key, value) in hash.into_iter().flat_map(SpecHash::annotations) {
-        machine.annotations.entry(key).or_insert(value);
+        instance.annotations.entry(key).or_insert(value);
     }
 }
 
-/// Has a machine have what overlays say that its type has, and its cloud knows nothing of: pods that wait for it would get
-/// another machine otherwise.
-pub(super) fn correct(machine: &mut Machine, order: &Order) {
-    let named = machine.labels.get(label::INSTANCE_TYPE);
+/// Has an instance have what overlays say that its type has, and its cloud knows nothing of: pods that wait for it would get
+/// another instance otherwise.
+pub(super) fn correct(instance: &mut Instance, order: &Order) {
+    let named = instance.labels.get(label::INSTANCE_TYPE);
     let corrected = named.and_then(|name| order.corrected_type(name));
     let Some(corrected) = corrected.filter(|it| it.capacity_overlaid) else { return };
-    let overhead = machine.capacity.minus(&machine.allocatable);
+    let overhead = instance.capacity.minus(&instance.allocatable);
     for (name, amount) in corrected.capacity.iter().filter(|(name, _)| may_correct(name)) {
-        machine.capacity.set(name, amount);
+        instance.capacity.set(name, amount);
     }
-    machine.allocatable = allocatable(&machine.capacity, &overhead);
+    instance.allocatable = allocatable(&instance.capacity, &overhead);
 }
 
-/// Writes down what the cloud says of the machine it made.
-pub(super) fn made(claim: &mut NodeClaim, machine: &Machine, now: Timestamp) {
+/// Writes down what the cloud says of the instance it made.
+pub(super) fn made(claim: &mut NodeClaim, instance: &Instance, now: Timestamp) {
     let chosen = orders::single_values(claim);
     let known = claim.metadata.labels.take().unwrap_or_default();
     // What the claim's author wrote is what they want to see, whatever the cloud calls it.
-    claim.metadata.labels = Some(overlaid([machine.labels.clone(), chosen, known]));
+    claim.metadata.labels = Some(overlaid([instance.labels.clone(), chosen, known]));
     let known = claim.metadata.annotations.take().unwrap_or_default();
-    let annotations = overlaid([known, machine.annotations.clone()]);
+    let annotations = overlaid([known, instance.annotations.clone()]);
     claim.metadata.annotations = Some(annotations).filter(|annotations| !annotations.is_empty());
     let status = claim.status.get_or_insert_default();
-    status.provider_id = Some(machine.provider_id.clone());
-    status.image_id.clone_from(&machine.image_id);
-    status.capacity = orders::resource_list(&machine.capacity);
-    status.allocatable = orders::resource_list(&machine.allocatable);
+    status.provider_id = Some(instance.provider_id.clone());
+    status.image_id.clone_from(&instance.image_id);
+    status.capacity = orders::resource_list(&instance.capacity);
+    status.allocatable = orders::resource_list(&instance.allocatable);
     claim.conditions_mut(now).set_true(LAUNCHED);
 }
 
@@ -105,7 +105,7 @@ fn overlaid(maps: impl IntoIterator<Item = Labels>) -> Labels {
     maps.into_iter().flatten().collect()
 }
 
-/// Writes down why there is no machine yet.
+/// Writes down why there is no instance yet.
 pub(super) fn failed(claim: &mut NodeClaim, error: &CloudError, now: Timestamp) {
     let (reason, message) = match error {
         CloudError::Create { reason, message } => (*reason, message.clone()),
@@ -142,15 +142,15 @@ pub(super) fn event(claim: &NodeClaim, error: &CloudError) -> Option<Event> {
 }
 
 /// Tells the log what was made.
-pub(super) fn log(claim: &NodeClaim, machine: &Machine) {
-    let label = |key: &str| machine.labels.get(key).map(String::as_str).unwrap_or_default();
+pub(super) fn log(claim: &NodeClaim, instance: &Instance) {
+    let label = |key: &str| instance.labels.get(key).map(String::as_str).unwrap_or_default();
     tracing::info!(
         NodeClaim = claim.metadata.name,
-        "provider-id" = machine.provider_id,
+        "provider-id" = instance.provider_id,
         "instance-type" = label(label::INSTANCE_TYPE),
         zone = label(label::ZONE),
         "capacity-type" = label(label::CAPACITY_TYPE),
-        allocatable = %machine.allocatable,
+        allocatable = %instance.allocatable,
         "launched nodeclaim"
     );
 }

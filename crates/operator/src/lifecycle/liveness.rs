@@ -25,7 +25,7 @@ pub(super) enum Liveness {
 /// What a claim waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The machine.
+    /// The instance.
     Launch,
     /// The node.
     Registration,
@@ -45,7 +45,7 @@ impl Step {
 }
 
 /// Whether a claim still has time for its next step. Each step has its own, from the end of the one
-/// before: a machine that was made slowly takes nothing from the time its node has to join.
+/// before: an instance that was made slowly takes nothing from the time its node has to join.
 ///
 /// COMPAT: upstream counts the time to join from the claim's creation, and has no end for the last
 /// step.

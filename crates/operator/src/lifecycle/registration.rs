@@ -1,4 +1,4 @@
-//! From a machine to its node: what the claim knows, the node learns, once.
+//! From an instance to its node: what the claim knows, the node learns, once.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(super) fn lacks_unregistered_taint(node: &Node) -> bool {
 }
 
 /// The zones that node and claim name, if they name different ones. A cloud's own controller labels
-/// nodes before they are registered, and knows where machines really are.
+/// nodes before they are registered, and knows where instances really are.
 pub(super) fn zones_differ<'o>(node: &'o Node, claim: &'o NodeClaim) -> Option<(&'o str, &'o str)> {
     let own = (claims::label(node, label::ZONE), claims::label(claim, label::ZONE));
     (!own.0.is_empty() && !own.1.is_empty() && own.0 != own.1).then_some(own)

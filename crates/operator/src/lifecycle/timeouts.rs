@@ -1,4 +1,4 @@
-//! How long each step of a machine may take: what its pool says, else its class, else the settings,
+//! How long each step of an instance may take: what its pool says, else its class, else the settings,
 //! else its cloud.
 
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::{
 /// How long each step may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Timeouts {
-    /// From the claim to the machine.
+    /// From the claim to the instance.
     pub(super) launch: Duration,
-    /// From the machine to its node.
+    /// From the instance to its node.
     pub(super) registration: Duration,
     /// From the node to its being ready for pods; none for ever.
     pub(super) initialization: Option<Duration>,

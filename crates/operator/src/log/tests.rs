@@ -142,9 +142,9 @@ fn lines_on_a_terminal_are_short() {
 fn a_log_of_errors_has_only_errors() {
     let text = written(Form::Short, LogLevel::Error, || {
         a_reconcile();
-        tracing::error!("a machine was lost");
+        tracing::error!("an instance was lost");
     });
-    assert_eq!(text, "12:00:00.123 ERROR a machine was lost\n");
+    assert_eq!(text, "12:00:00.123 ERROR an instance was lost\n");
 }
 
 #[test]

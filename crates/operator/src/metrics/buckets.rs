@@ -18,7 +18,7 @@ pub(super) const DEFAULTS: &[f64] =
 pub(super) const TERMINATIONS: &[f64] =
     &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0];
 
-/// Terminations of machines: the same, up to 1024 s.
+/// Terminations of instances: the same, up to 1024 s.
 pub(super) const INSTANCE_TERMINATIONS: &[f64] = TERMINATIONS.split_at(11).0;
 
 const MINUTE: f64 = 60.0;

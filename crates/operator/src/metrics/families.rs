@@ -145,7 +145,7 @@ impl Metrics {
         });
         let orphans_deleted = engine.providers.iter().map(|provider| {
             let name = format!("joiner_{provider}_orphans_deleted_total");
-            let help = "Machines that were removed because no NodeClaim knew them.";
+            let help = "Instances that were removed because no NodeClaim knew them.";
             Ok::<_, RegistrationError>((
                 *provider,
                 to.add(IntCounter::with_opts(to.opts(&name, help))?)?,
@@ -172,7 +172,7 @@ impl Metrics {
         &self.nodes
     }
 
-    /// Machines of a provider that were removed because no claim knew them.
+    /// Instances of a provider that were removed because no claim knew them.
     pub fn orphans_deleted(&self, provider: &str) -> Option<&IntCounter> {
         self.orphans_deleted.get(provider)
     }
@@ -299,7 +299,7 @@ families! {
     histogram nodeclaims_instance_termination_duration
         "karpenter_nodeclaims_instance_termination_duration_seconds"
         [nodepool] in buckets::INSTANCE_TERMINATIONS,
-        "Time a cloud takes to remove a machine.";
+        "Time a cloud takes to remove an instance.";
     counter nodeclaims_unhealthy_disrupted "karpenter_nodeclaims_unhealthy_disrupted_total"
         [condition nodepool capacity_type image_id]
         "NodeClaims replaced because their node was unhealthy, by the node's condition.";

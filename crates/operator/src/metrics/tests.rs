@@ -134,7 +134,7 @@ async fn a_page_is_prometheus_text_of_go_programs() {
     let text = registry.text();
     let process = |line: &&str| !line.contains("process_");
     expect![[r##"
-        # HELP joiner_vsphere_orphans_deleted_total Machines that were removed because no NodeClaim knew them.
+        # HELP joiner_vsphere_orphans_deleted_total Instances that were removed because no NodeClaim knew them.
         # TYPE joiner_vsphere_orphans_deleted_total counter
         joiner_vsphere_orphans_deleted_total 0
         # HELP karpenter_build_info A metric with a constant '1' value labeled by version from which it was built.

@@ -1,4 +1,4 @@
-//! What the machines of each pool cost.
+//! What the instances of each pool cost.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -83,7 +83,7 @@ pub(super) fn types_by_pool<'s>(
     types.collect()
 }
 
-/// What a machine was bought as.
+/// What an instance was bought as.
 struct Bought<'c> {
     instance_type: &'c str,
     offering: Requirements,
@@ -98,7 +98,7 @@ fn bought_as(claim: &NodeClaim) -> Option<Bought<'_>> {
     Some(Bought { instance_type: known(INSTANCE_TYPE)?, offering })
 }
 
-/// What a machine costs an hour, whether or not another could be had now.
+/// What an instance costs an hour, whether or not another could be had now.
 fn price(bought: &Bought<'_>, types: &[Arc<InstanceType>], well_known: &WellKnown) -> Option<f64> {
     let instance_type = types.iter().find(|known| known.name == bought.instance_type)?;
     let mut prices = instance_type

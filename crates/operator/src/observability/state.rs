@@ -20,12 +20,12 @@ impl Synced {
         let metrics = &context.metrics;
         metrics.cluster_state_synced().set(if self.not_since.is_none() { 1.0 } else { 0.0 });
         metrics.cluster_state_unsynced_time().set(unsynced.as_secs_f64());
-        metrics.cluster_state_node_count().set(machines(shown) as f64);
+        metrics.cluster_state_node_count().set(instances(shown) as f64);
     }
 }
 
 /// Nodes, and claims whose nodes have not joined.
-fn machines(shown: &Shown) -> usize {
+fn instances(shown: &Shown) -> usize {
     let joined: BTreeSet<&str> = shown
         .nodes
         .iter()

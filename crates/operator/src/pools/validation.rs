@@ -48,7 +48,7 @@ impl Controller for PoolValidation {
                     problem,
                 ),
             }
-            // Pods that wait get machines whatever budgets say.
+            // Pods that wait get instances whatever budgets say.
             match &of_budgets {
                 None => conditions.clear(BUDGETS_VALID),
                 Some(problem) => {

@@ -60,7 +60,7 @@ fn prefix(pool: &str) -> String {
 }
 
 /// The claim as it is created, under a name that [`name`] has made. A claim without requests says
-/// nothing of them: whatever its machine has is enough.
+/// nothing of them: whatever its instance has is enough.
 pub(crate) fn object(planned: &PlannedClaim, pool: &NodePool, name: String) -> NodeClaim {
     let template = &pool.spec.template.spec;
     let pool_name = pool.metadata.name.clone().unwrap_or_default();

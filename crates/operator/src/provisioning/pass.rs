@@ -27,7 +27,7 @@ use crate::{
     world::World,
 };
 
-/// A pod that ends within this time leaves its room sooner than a machine comes.
+/// A pod that ends within this time leaves its room sooner than an instance comes.
 const ENDS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// How long a pod may be there after its containers must have ended. One that stays for longer hangs,
 /// and nobody counts on its room any more.
@@ -118,9 +118,9 @@ impl Input {
     }
 
     /// Plans. Pods that are about to be gone have left already: whoever waits is in their place sooner
-    /// than any machine could come.
+    /// than any instance could come.
     ///
-    /// COMPAT: upstream makes a machine for each pod that is restarted in a full cluster, and removes
+    /// COMPAT: upstream makes an instance for each pod that is restarted in a full cluster, and removes
     /// it when it is there and empty.
     pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
         let Indexed { mut snapshot, notes } = self.index(settings, now);

@@ -22,10 +22,10 @@ use crate::{
 
 /// The name by which metrics call this planner.
 const CONTROLLER: &str = "provisioner";
-/// How long pods may take to come to the machine that was meant for them, at least.
+/// How long pods may take to come to the instance that was meant for them, at least.
 const NOMINATED_AT_LEAST: Duration = Duration::from_secs(10);
 
-/// Tells why pods have no place, and which ones go to machines that exist or are on their way.
+/// Tells why pods have no place, and which ones go to instances that exist or are on their way.
 pub(super) fn tell_plan(context: &Context, pass: &Pass) {
     let plan = &pass.planned.plan;
     let told = plan.unschedulable.iter().filter(|unplaced| !waits_for_reservation(unplaced));
@@ -85,20 +85,20 @@ pub(crate) fn log_made(controller: &str, name: &str, pool: &str, pods: usize) {
     tracing::info!(controller, NodeClaim = name, NodePool = pool, pods, "created nodeclaim");
 }
 
-/// Tells which pods go to machines that exist or are on their way. Such machines are not removed
+/// Tells which pods go to instances that exist or are on their way. Such instances are not removed
 /// for a moment.
 pub(crate) fn nominate_existing(context: &Context, placements: &[ExistingPlacement]) {
     let until = context.now() + nomination(context.settings.batch);
     for ExistingPlacement { node, node_claim, pods } in placements {
         let [claim, node] = [node_claim, node].map(|name| Some(name).filter(|it| !it.is_empty()));
         let told = nominate(context, pods, claim.map(String::as_str), node.map(String::as_str));
-        if let Some(machine) = node.or(claim).filter(|_| told > 0) {
-            context.cache.intend(|intended| intended.nominate(machine, until));
+        if let Some(instance) = node.or(claim).filter(|_| told > 0) {
+            context.cache.intend(|intended| intended.nominate(instance, until));
         }
     }
 }
 
-/// For how long a machine is kept because pods are expected on it.
+/// For how long an instance is kept because pods are expected on it.
 fn nomination(batch: Batch) -> SignedDuration {
     let length = (batch.max * 2).max(NOMINATED_AT_LEAST);
     SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX)

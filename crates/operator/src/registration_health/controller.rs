@@ -1,4 +1,4 @@
-//! The condition of a pool that says whether its machines join.
+//! The condition of a pool that says whether its instances join.
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::{condition::find, node_pool::NodePool};
@@ -14,10 +14,10 @@ use crate::{
     world::{Change, Kept, Key, World},
 };
 
-/// How long a pool whose machines do not join is tried after all others.
+/// How long a pool whose instances do not join is tried after all others.
 const LAST_FOR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Keeps the condition of each pool as what is remembered of its machines says.
+/// Keeps the condition of each pool as what is remembered of its instances says.
 #[derive(Debug)]
 pub struct PoolRegistrationHealth {
     context: Context,
@@ -84,7 +84,7 @@ impl Controller for PoolRegistrationHealth {
     }
 }
 
-/// Whether what the pool says of its machines is about another pool or class than there is now.
+/// Whether what the pool says of its instances is about another pool or class than there is now.
 fn is_outdated(pool: &NodePool, class_generation: i64) -> bool {
     let Some(condition) = find(pool.conditions(), NODE_REGISTRATION_HEALTHY) else { return true };
     let observed = pool.status.as_ref().and_then(|status| status.node_class_observed_generation);
@@ -92,17 +92,17 @@ fn is_outdated(pool: &NodePool, class_generation: i64) -> bool {
         || observed.unwrap_or_default() != class_generation
 }
 
-/// When a pool whose machines do not join is treated like any other again. It is tried last until then and may get no
-/// machine at all, so that nothing would ever show that whatever was wrong is mended.
+/// When a pool whose instances do not join is treated like any other again. It is tried last until then and may get no
+/// instance at all, so that nothing would ever show that whatever was wrong is mended.
 ///
-/// COMPAT: upstream says of such a pool that it is unhealthy until a machine has joined, and tries it as before.
+/// COMPAT: upstream says of such a pool that it is unhealthy until an instance has joined, and tries it as before.
 fn another_chance(pool: &NodePool) -> Option<Timestamp> {
     let condition = find(pool.conditions(), NODE_REGISTRATION_HEALTHY)?;
     let since = (condition.status == "False").then_some(condition.last_transition_time.as_ref()?.0);
     since?.checked_add(LAST_FOR).ok()
 }
 
-/// The pool with what its machines' health says of it. Where that begins anew, it is about the class of this generation.
+/// The pool with what its instances' health says of it. Where that begins anew, it is about the class of this generation.
 fn said(pool: &NodePool, anew: Option<i64>, health: &Health, now: Timestamp) -> NodePool {
     let mut said = pool.clone();
     if let Some(class_generation) = anew {

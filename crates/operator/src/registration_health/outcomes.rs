@@ -1,4 +1,4 @@
-//! How the last few machines of a pool ended.
+//! How the last few instances of a pool ended.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ const REMEMBERED: usize = 4;
 /// How many failures among them make a pool unhealthy: half of them.
 const TOO_MANY: usize = 2;
 
-/// How a machine ended: with a node, or without.
+/// How an instance ended: with a node, or without.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Its node has joined.
@@ -30,7 +30,7 @@ pub struct Failure {
 pub enum Health {
     /// Nothing is known, or not enough.
     Unknown,
-    /// Machines join.
+    /// Instances join.
     Healthy,
     /// Too many do not, the last one for this reason.
     Unhealthy(Failure),
@@ -53,7 +53,7 @@ impl Outcomes {
         self.0.push_back((claim.to_owned(), outcome));
     }
 
-    /// What follows from them. A single failure says nothing for itself: it takes a machine that
+    /// What follows from them. A single failure says nothing for itself: it takes an instance that
     /// joined to call a pool healthy.
     pub fn health(&self) -> Health {
         let failures = self.0.iter().filter_map(|(_, outcome)| match outcome {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nh02_one_machine_that_joined_makes_a_pool_healthy() {
+    fn nh02_one_instance_that_joined_makes_a_pool_healthy() {
         assert_eq!(health("+"), "healthy");
     }
 

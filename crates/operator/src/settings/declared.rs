@@ -39,7 +39,7 @@ settings! {
     CPU_REQUESTS "cpu-requests" "MILLICORES" "1000"
         "Accepted for Karpenter's sake: what the process does at once does not depend on it";
     VM_MEMORY_OVERHEAD_PERCENT "vm-memory-overhead-percent" "SHARE" ""
-        "Share of a VM's memory that its guest does not see; vSphere's 0.075, KWOK's machines have none";
+        "Share of a VM's memory that its guest does not see; vSphere's 0.075, KWOK's instances have none";
     PRICE_PER_VCPU "price-per-vcpu" "PRICE" "0.025"
         "Price of a vCPU hour where a cloud has no prices of its own; KWOK has";
     PRICE_PER_GB "price-per-gb" "PRICE" "0.001"
@@ -92,25 +92,25 @@ settings! {
     BATCH_IDLE_DURATION "batch-idle-duration" "DURATION" "1s"
         "A plan is made as soon as no new pod came for this long";
     LAUNCH_TIMEOUT "launch-timeout" "DURATION" ""
-        "How long a cloud may take to make a machine; 15m for vSphere, CloudStack and Proxmox, 5m for KWOK";
+        "How long a cloud may take to make an instance; 15m for vSphere, CloudStack and Proxmox, 5m for KWOK";
     REGISTRATION_TIMEOUT "registration-timeout" "DURATION" "15m"
-        "How long a machine may take to join as a node";
+        "How long an instance may take to join as a node";
     INITIALIZATION_TIMEOUT "initialization-timeout" "DURATION" "0s"
         "How long a node may take to be ready for use; 0s for ever";
     KUBERNETES_VERSION_DRIFT "kubernetes-version-drift" "BOOL" "false"
-        "Replace nodes whose kubelet is of an older minor version than the one that new machines of their class join with";
+        "Replace nodes whose kubelet is of an older minor version than the one that new instances of their class join with";
     CLUSTER_NAME "cluster-name" "NAME" ""
-        "What the cluster is called: its machines are named and marked after it; vSphere needs it";
+        "What the cluster is called: its instances are named and marked after it; vSphere needs it";
     CLUSTER_ENDPOINT "cluster-endpoint" "ADDRESS" ""
-        "Where machines join the cluster, such as 10.0.0.10:6443 or, for RKE2, https://10.0.0.10:9345; found out if not given";
+        "Where instances join the cluster, such as 10.0.0.10:6443 or, for RKE2, https://10.0.0.10:9345; found out if not given";
     JOIN_TOKEN "join-token" "TOKEN" ""
-        "What machines join with; one is made for each if not given";
+        "What instances join with; one is made for each if not given";
     KUBE_DISTRO "kube-distro" "NAME" ""
-        "How machines join: kubeadm, rke2, rke2airgapped, k3s, talos or none; found out if not given";
+        "How instances join: kubeadm, rke2, rke2airgapped, k3s, talos or none; found out if not given";
     KUBE_VERSION "kube-version" "VERSION" ""
-        "The version that machines join with, such as v1.33.4+rke2r1; the API server's if not given";
+        "The version that instances join with, such as v1.33.4+rke2r1; the API server's if not given";
     MINT_TOKENS "mint-tokens" "WHEN" "auto"
-        "Whether each machine gets a token of its own: auto (where none is given and it is allowed), always or never";
+        "Whether each instance gets a token of its own: auto (where none is given and it is allowed), always or never";
     PIN_CA "pin-ca" "BOOL" "false"
         "Have a short join token of RKE2 or k3s trust this cluster's certificate authority alone";
     KARPENTER_SERVICE "karpenter-service" "NAME" ""
@@ -144,13 +144,13 @@ pub const VSPHERE_CREDENTIALS_PATH: Setting = Setting::new(
     "",
     "A folder with the files username and password, such as a mounted Secret, instead of the two above; read again at each login",
 );
-/// Of vSphere: where machines are kept.
+/// Of vSphere: where instances are kept.
 pub const VSPHERE_PATH: Setting = Setting::new(
     "vsphere-path",
     "VSPHERE_FOLDER",
     "PATH",
     "",
-    "The folder that machines are kept in, below the datacenter's folder of VMs",
+    "The folder that instances are kept in, below the datacenter's folder of VMs",
 );
 /// Of vSphere: in which datacenter.
 pub const VSPHERE_DC: Setting = Setting::new(

@@ -7,7 +7,7 @@ pub struct Gates {
     pub node_repair: bool,
     /// Reserved capacity is looked at.
     pub reserved_capacity: bool,
-    /// Spot machines may be replaced by cheaper spot machines.
+    /// Spot instances may be replaced by cheaper spot instances.
     pub spot_to_spot_consolidation: bool,
     /// `NodeOverlay`s change prices and capacities.
     pub node_overlay: bool,

@@ -1,15 +1,15 @@
-//! What machines join their cluster with, as far as the user says it for all classes.
+//! What instances join their cluster with, as far as the user says it for all classes.
 
 use joiner_cloud::bootstrap::{Distro, Secret, token::MintTokens};
 
 use super::{Reader, declared};
 
-/// What machines join their cluster with. What is left out is found out, or reported class by class.
+/// What instances join their cluster with. What is left out is found out, or reported class by class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Joining {
-    /// What the cluster is called: its machines are named and marked after it.
+    /// What the cluster is called: its instances are named and marked after it.
     pub cluster_name: Option<String>,
-    /// Where machines join.
+    /// Where instances join.
     pub endpoint: Option<String>,
     /// What they join with.
     pub token: Option<Secret<String>>,

@@ -140,7 +140,7 @@ fn settings_are_read() {
 }
 
 #[test]
-fn what_machines_join_with_is_read_and_not_printed() {
+fn what_instances_join_with_is_read_and_not_printed() {
     let given = [
         "cluster-name=prod",
         "cluster-endpoint=https://10.0.0.10:9345",

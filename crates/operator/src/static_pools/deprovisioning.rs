@@ -23,7 +23,7 @@ const AGAIN: Duration = Duration::from_mins(1);
 const AT_ONCE: usize = 20;
 
 /// Removes claims until a static pool has no more than it is to have. The pool's disruption budgets
-/// are about machines that the pool keeps, and do not count; what protects pods does.
+/// are about instances that the pool keeps, and do not count; what protects pods does.
 #[derive(Debug)]
 pub struct StaticDeprovisioning(pub Context);
 

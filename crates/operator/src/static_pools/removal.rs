@@ -15,7 +15,7 @@ use crate::{
 /// How much the removal of a claim would cost its pods. Those that cost less go first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cost {
-    /// There is no machine yet.
+    /// There is no instance yet.
     NotLaunched,
     /// There is nothing on its node that would have to move.
     Empty,
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn st24_claims_without_a_machine_go_before_empty_nodes() {
+    fn st24_claims_without_an_instance_go_before_empty_nodes() {
         let mut unlaunched = launched("Never");
         unlaunched.status = None;
         assert_eq!(cost(&unlaunched, &[], "00:00:00"), Cost::NotLaunched);

@@ -1,6 +1,6 @@
 //! Whether a node's volumes are detached, and how long to wait for it.
 //!
-//! A machine that is removed with volumes attached may take them along, or keep them from being
+//! An instance that is removed with volumes attached may take them along, or keep them from being
 //! attached elsewhere. Detaching them is the business of Kubernetes and of storage drivers; here
 //! one only waits.
 

@@ -116,7 +116,7 @@ fn is_in_hours_and_minutes(text: &str) -> bool {
     }
 }
 
-/// A pool that keeps a number of machines knows neither weight nor other limits.
+/// A pool that keeps a number of instances knows neither weight nor other limits.
 fn fixed_size(pool: &NodePool, replicas: i64) -> Result<(), Invalid> {
     if replicas < 0 {
         return Err(Invalid::new("spec.replicas", format!("is {replicas}; write 0 or more")));

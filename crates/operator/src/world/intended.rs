@@ -1,10 +1,10 @@
-//! What this process has decided about machines and no object tells yet.
+//! What this process has decided about instances and no object tells yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-/// What this process has decided about machines and no object tells yet.
+/// What this process has decided about instances and no object tells yet.
 #[derive(Debug, Default)]
 pub struct Intended {
     leaving: BTreeSet<String>,
@@ -28,17 +28,17 @@ impl Intended {
         self.leaving.remove(claim);
     }
 
-    /// Pods are expected on a machine until then. It goes by the name of its node, or by its claim's
+    /// Pods are expected on an instance until then. It goes by the name of its node, or by its claim's
     /// while there is none.
-    pub fn nominate(&mut self, machine: &str, until: Timestamp) {
-        let known = self.nominated.entry(machine.to_owned()).or_insert(until);
+    pub fn nominate(&mut self, instance: &str, until: Timestamp) {
+        let known = self.nominated.entry(instance.to_owned()).or_insert(until);
         *known = until.max(*known);
     }
 
-    /// Machines on which pods are expected at a moment, and until when.
+    /// Instances on which pods are expected at a moment, and until when.
     pub fn nominated(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
         let expected = self.nominated.iter().filter(|(_, until)| **until > now);
-        expected.map(|(machine, until)| (machine.clone(), *until)).collect()
+        expected.map(|(instance, until)| (instance.clone(), *until)).collect()
     }
 
     /// Forgets what is over.

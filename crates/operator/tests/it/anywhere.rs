@@ -1,6 +1,6 @@
 //! What is true of any cluster: the same stories in the laboratory and on a real control plane.
 //!
-//! Whoever tells a story has a client and a clock, and knows nothing of where it is. Machines are
+//! Whoever tells a story has a client and a clock, and knows nothing of where it is. Instances are
 //! KWOK's in both places. Where the two differ, the laboratory is wrong.
 //!
 //! A real control plane is started where `JOINER_CONTROL_PLANE` names a file with what
@@ -63,8 +63,8 @@ stories! {
     pods_that_wait_get_a_node_and_run
     a_claim_that_is_deleted_waits_for_its_pods_budget
     a_node_that_is_deleted_takes_its_claim_with_it
-    a_pool_that_is_deleted_takes_its_machines_with_it
-    a_claim_whose_machine_is_gone_is_deleted
+    a_pool_that_is_deleted_takes_its_instances_with_it
+    a_claim_whose_instance_is_gone_is_deleted
     a_pool_whose_class_is_missing_says_so_until_it_comes
     a_pod_that_fits_nowhere_is_told_why
 }
@@ -82,7 +82,7 @@ impl Place {
     }
 }
 
-/// An engine whose machines are KWOK's.
+/// An engine whose instances are KWOK's.
 fn engine(client: &Client, lease_client: Client, clock: &Clock) -> Engine {
     let kwok: Arc<dyn CloudProvider> = Arc::new(Kwok::new(client.clone(), clock.clone()));
     let engine = Engine::new(engine::Setup {

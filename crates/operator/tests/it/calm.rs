@@ -21,7 +21,7 @@ const PACKING: SignedDuration = SignedDuration::from_mins(60);
 /// How long it is between one restart and the next, on average.
 const BETWEEN_RESTARTS: Duration = Duration::from_mins(4);
 
-/// Workloads of sizes that do not divide each other, so that no machine is ever quite full.
+/// Workloads of sizes that do not divide each other, so that no instance is ever quite full.
 fn build_workloads(lab: &Lab, chance: &mut Chance) {
     for number in 0..4 + chance.below(4) {
         let name = format!("app-{number}");
@@ -58,7 +58,7 @@ async fn calm_hours(seed: u64, hours: i64) -> Lab {
     let setup = Setup { keep: Keep::WithoutHeartbeats, ..Setup::new(seed) };
     let mut lab = furnished_as(setup);
     let mut chance = lab.chance("story");
-    // With large machines there are few of them; with small ones, many that could be packed anew.
+    // With large instances there are few of them; with small ones, many that could be packed anew.
     if seed.is_multiple_of(2) {
         allow_only(&lab, &["lab-4x", "lab-8x"]);
     }
@@ -77,7 +77,7 @@ async fn calm_hours(seed: u64, hours: i64) -> Lab {
     lab
 }
 
-/// A shop on small machines, whose pods keep to rules about zones and hosts: it fills up and empties
+/// A shop on small instances, whose pods keep to rules about zones and hosts: it fills up and empties
 /// again, and what is left is packed anew.
 async fn shop(seed: u64) -> Lab {
     let mut lab = furnished(seed);
@@ -110,7 +110,7 @@ async fn shop(seed: u64) -> Lab {
 }
 
 #[test]
-fn no_machine_is_made_again_for_pods_that_were_to_fit_elsewhere() {
+fn no_instance_is_made_again_for_pods_that_were_to_fit_elsewhere() {
     assert_for_seeds(chosen("JOINER_CALM_SEEDS", 2) * 3, async |seed| {
         let lab = shop(seed).await;
         let fleet = Fleet::of(lab.history());

@@ -1,4 +1,4 @@
-//! What becomes of classes: what is said of them, what machines were made from, and their end.
+//! What becomes of classes: what is said of them, what instances were made from, and their end.
 
 use joiner_cloud::{
     class::{ClassCondition, SpecHash},
@@ -110,7 +110,7 @@ fn claim_with(name: &str, marks: &Labels) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_way_of_hashing_drifts_no_machine() {
+async fn a_new_way_of_hashing_drifts_no_instance() {
     let mut stage = Stage::bare().with(ClassHashing);
     stage.cloud.state().class_hash = Some(hash("22", "v2"));
     stage.create_class("default");
@@ -151,7 +151,7 @@ async fn a_class_that_has_changed_keeps_what_its_claims_were_made_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_marked_with_what_it_was_made_from_and_drifts_when_that_changes() {
+async fn an_instance_is_marked_with_what_it_was_made_from_and_drifts_when_that_changes() {
     let mut stage = crate::lifecycle::with_lifecycle(Stage::bare())
         .with(ClassHashing)
         .with(|context| DisruptionConditions::new(context, LastPodEvents::default()));

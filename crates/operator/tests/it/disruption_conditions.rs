@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use joiner_cloud::{
     CloudError, LabelCorrection,
-    machine::Machine,
+    instance::Instance,
     order::ClaimId,
     testing::{TEST_NODE_CLASS, instance_types},
 };
@@ -26,25 +26,25 @@ fn stage() -> Stage {
         .with(PoolHash)
 }
 
-/// A stage with a pool whose disruption is this, and a machine of it that is at work.
-async fn with_machine(disruption: Value) -> Stage {
+/// A stage with a pool whose disruption is this, and an instance of it that is at work.
+async fn with_instance(disruption: Value) -> Stage {
     let mut general = pool("general");
     general["spec"]["disruption"] = disruption;
-    with_machine_of(general).await
+    with_instance_of(general).await
 }
 
-async fn with_machine_of(general: Value) -> Stage {
+async fn with_instance_of(general: Value) -> Stage {
     let mut stage = stage();
     stage.create_class("default");
     let general = stage.create("karpenter.sh", "nodepools", general);
     stage.pass(1).await;
-    add_machine(&stage, "web-1", &general);
+    add_instance(&stage, "web-1", &general);
     stage.pass(1).await;
     stage
 }
 
-/// Adds a machine of a pool that is at work.
-fn add_machine(stage: &Stage, name: &str, pool: &Value) {
+/// Adds an instance of a pool that is at work.
+fn add_instance(stage: &Stage, name: &str, pool: &Value) {
     let pool_name = pool["metadata"]["name"].as_str().unwrap();
     let labels = json!({
         "karpenter.sh/nodepool": pool_name,
@@ -60,15 +60,15 @@ fn add_machine(stage: &Stage, name: &str, pool: &Value) {
     claim["metadata"]["annotations"] = json!(annotations);
     let claim = stage.create_claim_as(claim);
     let provider_id = format!("test://{name}");
-    let machine = Machine {
+    let instance = Instance {
         provider_id: provider_id.clone(),
         claim: Some(ClaimId {
             name: name.to_owned(),
             uid: claim["metadata"]["uid"].as_str().unwrap().to_owned(),
         }),
-        ..Machine::default()
+        ..Instance::default()
     };
-    stage.cloud.state().machines.insert(provider_id.clone(), machine);
+    stage.cloud.state().instances.insert(provider_id.clone(), instance);
     let now = stage.context.now().to_string();
     let conditions = ["Launched", "Registered", "Initialized"]
         .map(|type_| json!({"type": type_, "status": "True", "lastTransitionTime": now}));
@@ -122,8 +122,8 @@ mod drift {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn f01_what_the_cloud_says_of_a_machine_is_said_of_its_claim() {
-        let mut stage = with_machine(json!({})).await;
+    async fn f01_what_the_cloud_says_of_an_instance_is_said_of_its_claim() {
+        let mut stage = with_instance(json!({})).await;
         assert_eq!(drifted(&stage), None);
         stage.cloud.state().drift = Some("ImageDrift".to_owned());
         stage.pass(299).await;
@@ -134,7 +134,7 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn f01_a_class_that_changes_has_the_cloud_asked_at_once() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         stage.cloud.state().drift = Some("ImageDrift".to_owned());
         let other = json!({"spec": {"image": "other"}});
         stage.merge("karpenter.test.sh", "testnodeclasses", "default", None, other);
@@ -161,7 +161,7 @@ mod drift {
     /// F-03 to F-06 say when a type is gone; here is when that is looked at.
     #[tokio::test(start_paused = true)]
     async fn f04_a_type_that_is_gone_counts_once_the_claim_is_an_hour_old() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         stage.cloud.state().types = Arc::new([]);
         stage.pass(HOUR - 10).await;
         assert_eq!(drifted(&stage), None);
@@ -174,7 +174,7 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn f04_a_type_that_was_there_is_looked_for_again_after_half_an_hour() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         stage.pass(HOUR + 301).await;
         stage.cloud.state().types = Arc::new([]);
         stage.pass(24 * 60).await;
@@ -185,7 +185,7 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn f07_a_changed_template_is_told_before_what_the_cloud_says() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         stage.cloud.state().drift = Some("ImageDrift".to_owned());
         change_pool(&stage, other_label());
         stage.pass(1).await;
@@ -194,16 +194,16 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn f08_changed_requirements_are_told_before_what_the_cloud_says() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         stage.cloud.state().drift = Some("ImageDrift".to_owned());
         change_pool(&stage, only_arm());
         stage.pass(1).await;
         assert_eq!(reason(&stage).as_deref(), Some("RequirementsDrifted"));
     }
 
-    /// A stage with a machine that has drifted, and of whose launch something else is said then.
+    /// A stage with an instance that has drifted, and of whose launch something else is said then.
     async fn with_launch_taken_back(status: &str) -> Stage {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         change_pool(&stage, only_arm());
         stage.pass(1).await;
         assert_eq!(reason(&stage).as_deref(), Some("RequirementsDrifted"));
@@ -240,7 +240,7 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn f12_drift_heals_when_the_pool_is_as_it_was() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         change_pool(&stage, only_arm());
         stage.pass(1).await;
         assert!(drifted(&stage).is_some());
@@ -251,7 +251,7 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn f12_drift_heals_when_the_cloud_says_so() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         stage.cloud.state().drift = Some("ImageDrift".to_owned());
         stage.pass(300).await;
         assert!(drifted(&stage).is_some());
@@ -262,8 +262,8 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn f19_only_claims_that_the_pool_rules_out_have_drifted() {
-        let mut stage = with_machine(json!({})).await;
-        add_machine(&stage, "web-2", &json!(stage.pool("general")));
+        let mut stage = with_instance(json!({})).await;
+        add_instance(&stage, "web-2", &json!(stage.pool("general")));
         let zone = json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "test-zone-b"}}});
         stage.merge("karpenter.sh", "nodeclaims", "web-2", None, zone);
         stage.pass(1).await;
@@ -279,7 +279,7 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn a_cloud_that_cannot_be_asked_changes_nothing() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         stage.cloud.state().drift = Some("ImageDrift".to_owned());
         stage.pass(300).await;
         let unknown = || Some(CloudError::Unknown("no answer".to_owned()));
@@ -295,17 +295,17 @@ mod drift {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_machine_that_is_gone_has_not_drifted() {
-        let mut stage = with_machine(json!({})).await;
+    async fn an_instance_that_is_gone_has_not_drifted() {
+        let mut stage = with_instance(json!({})).await;
         stage.cloud.state().drift = Some("ImageDrift".to_owned());
-        stage.cloud.state().machines.clear();
+        stage.cloud.state().instances.clear();
         stage.pass(600).await;
         assert_eq!(drifted(&stage), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_class_that_is_being_deleted_makes_no_drift_and_takes_none_back() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         let keep = json!({"metadata": {"finalizers": ["example.com/keep"]}});
         stage.merge("karpenter.test.sh", "testnodeclasses", "default", None, keep);
         stage.delete("karpenter.test.sh", "testnodeclasses", "default");
@@ -323,7 +323,7 @@ mod drift {
 
     #[tokio::test(start_paused = true)]
     async fn pods_that_come_and_go_do_not_have_the_cloud_asked() {
-        let mut stage = with_machine(json!({})).await;
+        let mut stage = with_instance(json!({})).await;
         let before = stage.cloud.calls("drift");
         stage.create("", "namespaces", json!({"metadata": {"name": "shop"}}));
         stage.join(crate::play::node("node-1", "web-1"));
@@ -340,7 +340,7 @@ mod drift {
 mod consolidatable {
     use super::*;
 
-    /// Says when something last happened on the machine's node.
+    /// Says when something last happened on the instance's node.
     fn pod_event(stage: &Stage) {
         let time = json!({"status": {"lastPodEventTime": stage.context.now().to_string()}});
         stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), time);
@@ -363,7 +363,7 @@ mod consolidatable {
 
     #[tokio::test(start_paused = true)]
     async fn f37_a_claim_is_consolidatable_at_the_end_of_the_quiet_time() {
-        let mut stage = with_machine(json!({"consolidateAfter": "1m"})).await;
+        let mut stage = with_instance(json!({"consolidateAfter": "1m"})).await;
         stage.pass(30).await;
         pod_event(&stage);
         stage.pass(59).await;
@@ -374,13 +374,13 @@ mod consolidatable {
 
     #[tokio::test(start_paused = true)]
     async fn f37_a_pool_that_does_not_wait_has_consolidatable_claims() {
-        assert!(is_consolidatable(&with_machine(json!({"consolidateAfter": "0s"})).await));
-        assert!(is_consolidatable(&with_machine(json!({})).await), "that is the default");
+        assert!(is_consolidatable(&with_instance(json!({"consolidateAfter": "0s"})).await));
+        assert!(is_consolidatable(&with_instance(json!({})).await), "that is the default");
     }
 
     #[tokio::test(start_paused = true)]
     async fn f38_without_pods_the_quiet_time_begins_with_the_initialization() {
-        let mut stage = with_machine(json!({"consolidateAfter": "1m"})).await;
+        let mut stage = with_instance(json!({"consolidateAfter": "1m"})).await;
         stage.pass(57).await;
         assert!(!is_consolidatable(&stage));
         stage.pass(4).await;
@@ -389,7 +389,7 @@ mod consolidatable {
 
     #[tokio::test(start_paused = true)]
     async fn f39_a_pod_that_comes_takes_it_back() {
-        let mut stage = with_machine(json!({"consolidateAfter": "1m"})).await;
+        let mut stage = with_instance(json!({"consolidateAfter": "1m"})).await;
         stage.pass(120).await;
         assert!(is_consolidatable(&stage));
         pod_event(&stage);
@@ -399,7 +399,7 @@ mod consolidatable {
 
     #[tokio::test(start_paused = true)]
     async fn f40_a_pool_that_is_never_consolidated_takes_it_back() {
-        let mut stage = with_machine(json!({"consolidateAfter": "0s"})).await;
+        let mut stage = with_instance(json!({"consolidateAfter": "0s"})).await;
         assert!(is_consolidatable(&stage));
         change_pool(&stage, json!({"spec": {"disruption": {"consolidateAfter": "Never"}}}));
         stage.pass(1).await;
@@ -407,7 +407,7 @@ mod consolidatable {
     }
 
     async fn with_initialization_taken_back(status: &str) -> Stage {
-        let mut stage = with_machine(json!({"consolidateAfter": "0s"})).await;
+        let mut stage = with_instance(json!({"consolidateAfter": "0s"})).await;
         assert!(is_consolidatable(&stage));
         set_condition(&stage, "Initialized", status);
         stage.pass(1).await;
@@ -426,7 +426,7 @@ mod consolidatable {
 
     #[tokio::test(start_paused = true)]
     async fn f43_a_claim_can_have_drifted_and_be_consolidatable() {
-        let mut stage = with_machine(json!({"consolidateAfter": "0s"})).await;
+        let mut stage = with_instance(json!({"consolidateAfter": "0s"})).await;
         change_pool(&stage, only_arm());
         stage.pass(1).await;
         assert!(is_consolidatable(&stage));
@@ -435,7 +435,7 @@ mod consolidatable {
 
     #[tokio::test(start_paused = true)]
     async fn f44_one_is_taken_back_and_the_other_stays() {
-        let mut stage = with_machine(json!({"consolidateAfter": "0s"})).await;
+        let mut stage = with_instance(json!({"consolidateAfter": "0s"})).await;
         change_pool(&stage, only_arm());
         stage.pass(1).await;
         change_pool(
@@ -454,7 +454,7 @@ mod consolidatable {
         let mut fixed = pool("general");
         fixed["spec"]["replicas"] = 1.into();
         fixed["spec"]["disruption"] = json!({"consolidateAfter": "0s"});
-        let mut stage = with_machine_of(fixed).await;
+        let mut stage = with_instance_of(fixed).await;
         change_pool(&stage, only_arm());
         stage.pass(HOUR).await;
         assert!(!is_consolidatable(&stage));
@@ -474,7 +474,7 @@ mod consolidatable {
         let general = stage.create("karpenter.sh", "nodepools", general);
         stage.create("", "namespaces", json!({"metadata": {"name": "shop"}}));
         stage.pass(1).await;
-        add_machine(&stage, "web-1", &general);
+        add_instance(&stage, "web-1", &general);
         stage.join(crate::play::node("node-1", "web-1"));
         let joined = json!({"status": {"nodeName": "node-1"}});
         stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), joined);
@@ -492,7 +492,7 @@ mod consolidatable {
     }
 }
 
-/// Has the node of the machine say which version its kubelet has, and the class which one machines
+/// Has the node of the instance say which version its kubelet has, and the class which one instances
 /// join with.
 async fn with_versions(kubelet: &str, class: &str) -> Stage {
     let mut stage = Stage::bare()
@@ -507,7 +507,7 @@ async fn with_versions(kubelet: &str, class: &str) -> Stage {
     stage.join(node("node-1", "web-1"));
     let info = json!({"status": {"nodeInfo": {"kubeletVersion": kubelet}}});
     stage.merge("", "nodes", "node-1", Some("status"), info);
-    add_machine(&stage, "web-1", &general);
+    add_instance(&stage, "web-1", &general);
     stage.pass(1).await;
     stage
 }
@@ -537,7 +537,7 @@ async fn nothing_is_judged_by_labels_that_are_about_to_be_corrected() {
     stage.create_class("default");
     let general = stage.create("karpenter.sh", "nodepools", general);
     stage.pass(1).await;
-    add_machine(&stage, "web-1", &general);
+    add_instance(&stage, "web-1", &general);
     let label =
         |value: &str| json!({"metadata": {"labels": {"karpenter.sh/capacity-type": value}}});
     stage.merge("karpenter.sh", "nodeclaims", "web-1", None, label("OnDemand"));

@@ -99,7 +99,7 @@ fn create_budget(lab: &Lab, workload: &str, mut spec: Value) {
     create(lab, "policy", "poddisruptionbudgets", json!({"metadata": metadata, "spec": spec}));
 }
 
-/// Has the pool want machines with another label, so that those there are have drifted.
+/// Has the pool want instances with another label, so that those there are have drifted.
 fn want_others(lab: &Lab) {
     change_pool(lab, &json!({"template": {"metadata": {"labels": {"generation": "2"}}}}));
 }

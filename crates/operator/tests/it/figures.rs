@@ -17,13 +17,13 @@ use crate::{
     stage::{Stage, pool},
 };
 
-/// A claim of the pool with these labels of a machine.
-fn machine(stage: &Stage, name: &str, instance_type: &str, capacity_type: &str) -> Value {
-    machine_of("general", stage, name, instance_type, capacity_type)
+/// A claim of the pool with these labels of an instance.
+fn instance(stage: &Stage, name: &str, instance_type: &str, capacity_type: &str) -> Value {
+    instance_of("general", stage, name, instance_type, capacity_type)
 }
 
 /// The same of another pool.
-fn machine_of(
+fn instance_of(
     pool: &str,
     stage: &Stage,
     name: &str,
@@ -53,9 +53,9 @@ async fn stage() -> Stage {
     stage
 }
 
-/// Adds a machine of the pool whose node has joined.
+/// Adds an instance of the pool whose node has joined.
 fn join(stage: &Stage, name: &str) {
-    stage.create_claim_as(machine(stage, name, "test-4x", "on-demand"));
+    stage.create_claim_as(instance(stage, name, "test-4x", "on-demand"));
     let launched = json!({"status": {"providerID": format!("test://{name}")}});
     stage.merge("karpenter.sh", "nodeclaims", name, Some("status"), launched);
     let mut joined = node(&format!("node-{name}"), name);
@@ -184,14 +184,14 @@ fn costs(stage: &Stage) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cc01_a_pool_costs_what_its_machines_cost() {
+async fn cc01_a_pool_costs_what_its_instances_cost() {
     let mut stage = stage().await;
     for (name, instance_type, capacity_type) in [
         ("web-1", "test-4x", "on-demand"),
         ("web-2", "test-4x", "on-demand"),
         ("web-3", "test-8x", "spot"),
     ] {
-        stage.create_claim_as(machine(&stage, name, instance_type, capacity_type));
+        stage.create_claim_as(instance(&stage, name, instance_type, capacity_type));
     }
     stage.pass(1).await;
     assert_eq!(costs(&stage), ["general 36"]);
@@ -203,10 +203,10 @@ async fn cc01_a_pool_costs_what_its_machines_cost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cc02_a_machine_whose_price_nobody_knows_costs_nothing_and_is_counted_once() {
+async fn cc02_an_instance_whose_price_nobody_knows_costs_nothing_and_is_counted_once() {
     let mut stage = stage().await;
-    stage.create_claim_as(machine(&stage, "web-1", "test-4x", "on-demand"));
-    stage.create_claim_as(machine(&stage, "web-2", "unknown", "on-demand"));
+    stage.create_claim_as(instance(&stage, "web-1", "test-4x", "on-demand"));
+    stage.create_claim_as(instance(&stage, "web-2", "unknown", "on-demand"));
     stage.pass(1).await;
     for _ in 0..3 {
         assert_eq!(costs(&stage), ["general 12"]);
@@ -216,7 +216,7 @@ async fn cc02_a_machine_whose_price_nobody_knows_costs_nothing_and_is_counted_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn cc03_a_claim_that_is_not_a_machine_yet_costs_nothing() {
+async fn cc03_a_claim_that_is_not_an_instance_yet_costs_nothing() {
     let mut stage = stage().await;
     stage.create_claim_as(pool_claim("web-1", &json!(stage.pool("general"))));
     stage.pass(1).await;
@@ -225,12 +225,12 @@ async fn cc03_a_claim_that_is_not_a_machine_yet_costs_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cc04_each_pool_costs_what_its_own_machines_cost() {
+async fn cc04_each_pool_costs_what_its_own_instances_cost() {
     let mut stage = stage().await;
     stage.create_pool("batch");
-    stage.create_claim_as(machine(&stage, "web-1", "test-4x", "on-demand"));
+    stage.create_claim_as(instance(&stage, "web-1", "test-4x", "on-demand"));
     for (name, instance_type) in [("batch-1", "test-2x"), ("batch-2", "test-16x")] {
-        stage.create_claim_as(machine_of("batch", &stage, name, instance_type, "spot"));
+        stage.create_claim_as(instance_of("batch", &stage, name, instance_type, "spot"));
     }
     stage.pass(1).await;
     assert_eq!(costs(&stage), ["batch 27", "general 12"]);
@@ -244,10 +244,10 @@ async fn cc04_each_pool_costs_what_its_own_machines_cost() {
 
 /// One that cannot be had any more costs all the same.
 #[tokio::test(start_paused = true)]
-async fn cc05_a_price_that_changes_counts_for_the_machines_there_are() {
+async fn cc05_a_price_that_changes_counts_for_the_instances_there_are() {
     let mut stage = stage().await;
-    stage.create_claim_as(machine(&stage, "web-1", "test-4x", "on-demand"));
-    stage.create_claim_as(machine(&stage, "web-2", "test-8x", "spot"));
+    stage.create_claim_as(instance(&stage, "web-1", "test-4x", "on-demand"));
+    stage.create_claim_as(instance(&stage, "web-2", "test-8x", "spot"));
     stage.pass(1).await;
     assert_eq!(costs(&stage), ["general 24"]);
     let dearer = |known: Arc<InstanceType>| {
@@ -392,7 +392,7 @@ async fn a_condition_that_changes_is_counted_and_timed() {
 #[tokio::test(start_paused = true)]
 async fn what_leaves_is_timed_until_it_is_gone() {
     let mut stage = stage().await;
-    let mut kept = machine(&stage, "web-1", "test-4x", "on-demand");
+    let mut kept = instance(&stage, "web-1", "test-4x", "on-demand");
     kept["metadata"]["finalizers"] = json!(["example.com/keep"]);
     stage.create_claim_as(kept);
     stage.pass(1).await;
@@ -412,7 +412,7 @@ async fn what_leaves_is_timed_until_it_is_gone() {
 async fn what_is_known_of_the_cluster_is_shown() {
     let mut stage = stage().await;
     join(&stage, "web-1");
-    stage.create_claim_as(machine(&stage, "web-2", "test-4x", "on-demand"));
+    stage.create_claim_as(instance(&stage, "web-2", "test-4x", "on-demand"));
     stage.pass(1).await;
     assert_eq!(stage.metric("karpenter_cluster_state_node_count"), 2.0);
     assert_eq!(stage.metric("karpenter_cluster_state_synced"), 1.0);

@@ -1,7 +1,7 @@
 //! §11.1 G-01 to G-05 and S-01 to S-04: what is left when something went wrong.
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudError, conformance::Mishap, machine::Machine, order::ClaimId};
+use joiner_cloud::{CloudError, conformance::Mishap, instance::Instance, order::ClaimId};
 use joiner_operator::{
     garbage::{GarbageCollection, UnconfirmedClaims},
     world::Key,
@@ -19,7 +19,7 @@ fn stage() -> Stage {
     Stage::bare().with_rounds(GarbageCollection::new)
 }
 
-/// A claim with a machine; its node has joined or not.
+/// A claim with an instance; its node has joined or not.
 fn launched(stage: &Stage, name: &str, is_registered: bool) {
     let created = stage.create_claim_as(claim(name));
     let registered = if is_registered { "True" } else { "Unknown" };
@@ -32,24 +32,24 @@ fn launched(stage: &Stage, name: &str, is_registered: bool) {
     make(stage, name, created["metadata"]["uid"].as_str());
 }
 
-/// A machine that says whom it was made for.
+/// An instance that says whom it was made for.
 fn make(stage: &Stage, name: &str, uid: Option<&str>) {
     let claim = uid.map(|uid| ClaimId { name: name.to_owned(), uid: uid.to_owned() });
     let provider_id = format!("test://{name}");
-    let machine = Machine { provider_id: provider_id.clone(), claim, ..Machine::default() };
-    stage.cloud.state().machines.insert(provider_id, machine);
+    let instance = Instance { provider_id: provider_id.clone(), claim, ..Instance::default() };
+    stage.cloud.state().instances.insert(provider_id, instance);
 }
 
 fn lose(stage: &Stage, name: &str) {
-    stage.cloud.state().machines.remove(&format!("test://{name}"));
+    stage.cloud.state().instances.remove(&format!("test://{name}"));
 }
 
-fn machines(stage: &Stage) -> Vec<String> {
-    stage.cloud.state().machines.keys().cloned().collect()
+fn instances(stage: &Stage) -> Vec<String> {
+    stage.cloud.state().instances.keys().cloned().collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn g01_a_claim_whose_machine_is_gone_and_whose_node_is_not_ready_is_deleted() {
+async fn g01_a_claim_whose_instance_is_gone_and_whose_node_is_not_ready_is_deleted() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
     stage.join(node("web-1", "web-1"));
@@ -65,10 +65,10 @@ async fn g01_a_claim_whose_machine_is_gone_and_whose_node_is_not_ready_is_delete
 }
 
 #[tokio::test(start_paused = true)]
-async fn g01_a_machine_that_is_being_destroyed_counts_as_gone() {
+async fn g01_an_instance_that_is_being_destroyed_counts_as_gone() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
-    stage.cloud.state().machines.get_mut("test://web-1").unwrap().deleting = true;
+    stage.cloud.state().instances.get_mut("test://web-1").unwrap().deleting = true;
     stage.pass(2 * MINUTE).await;
     assert!(stage.find_claim("web-1").is_none());
 }
@@ -111,12 +111,12 @@ async fn g04_a_claim_that_has_not_registered_is_left_to_its_timeouts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g05_a_claim_whose_machine_is_there_stays_without_its_node() {
+async fn g05_a_claim_whose_instance_is_there_stays_without_its_node() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
     stage.pass(10 * MINUTE).await;
     assert!(stage.find_claim("web-1").is_some());
-    assert_eq!(machines(&stage), ["test://web-1"]);
+    assert_eq!(instances(&stage), ["test://web-1"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,19 +143,19 @@ async fn nothing_is_deleted_while_the_cloud_does_not_answer() {
     stage.cloud.state().next_get.extend(vec![Some(error); 10_000]);
     stage.pass(60 * MINUTE).await;
     assert!(stage.find_claim("web-1").is_some());
-    assert_eq!(machines(&stage), ["test://orphan"]);
+    assert_eq!(instances(&stage), ["test://orphan"]);
     stage.cloud.state().next_get.clear();
     stage.pass(10 * MINUTE).await;
     assert!(stage.find_claim("web-1").is_none());
-    assert_eq!(machines(&stage), [] as [&str; 0]);
+    assert_eq!(instances(&stage), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_stays_when_the_cloud_finds_its_machine_after_all() {
+async fn a_claim_stays_when_the_cloud_finds_its_instance_after_all() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
     lose(&stage, "web-1");
-    // The list is answered without the machine; asked for it alone, the cloud does not know.
+    // The list is answered without the instance; asked for it alone, the cloud does not know.
     let error = CloudError::Unknown("try again".to_owned());
     stage.cloud.state().next_get.extend([None, Some(error)]);
     stage.pass(0).await;
@@ -163,64 +163,64 @@ async fn a_claim_stays_when_the_cloud_finds_its_machine_after_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_without_a_claim_is_removed_when_it_is_five_minutes_old() {
+async fn an_instance_without_a_claim_is_removed_when_it_is_five_minutes_old() {
     let mut stage = stage();
     make(&stage, "orphan", Some("nobody"));
     make(&stage, "unreadable", None);
     stage.pass(5 * MINUTE - 10).await;
-    assert_eq!(machines(&stage), ["test://orphan", "test://unreadable"]);
+    assert_eq!(instances(&stage), ["test://orphan", "test://unreadable"]);
     stage.pass(2 * MINUTE).await;
-    assert_eq!(machines(&stage), [] as [&str; 0]);
+    assert_eq!(instances(&stage), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_age_of_a_machine_is_what_the_cloud_says() {
+async fn the_age_of_an_instance_is_what_the_cloud_says() {
     let mut stage = stage();
     make(&stage, "old", Some("nobody"));
     make(&stage, "new", Some("nobody"));
     let now = stage.context.now();
     let old = now - jiff::SignedDuration::from_mins(5);
     let new = now + jiff::SignedDuration::from_mins(60);
-    stage.cloud.state().machines.get_mut("test://old").unwrap().created = Some(old);
-    stage.cloud.state().machines.get_mut("test://new").unwrap().created = Some(new);
+    stage.cloud.state().instances.get_mut("test://old").unwrap().created = Some(old);
+    stage.cloud.state().instances.get_mut("test://new").unwrap().created = Some(new);
     stage.pass(1).await;
-    assert_eq!(machines(&stage), ["test://new"]);
+    assert_eq!(instances(&stage), ["test://new"]);
     stage.pass(10 * MINUTE).await;
-    assert_eq!(machines(&stage), ["test://new"], "some clock is wrong: nobody knows its age");
+    assert_eq!(instances(&stage), ["test://new"], "some clock is wrong: nobody knows its age");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_known_by_its_mark_and_by_its_name() {
+async fn an_instance_is_known_by_its_mark_and_by_its_name() {
     let mut stage = stage();
     let created = stage.create_claim_as(claim("web-1"));
     make(&stage, "marked", created["metadata"]["uid"].as_str());
     launched(&stage, "web-2", true);
     make(&stage, "web-2", None);
     stage.pass(20 * MINUTE).await;
-    assert_eq!(machines(&stage), ["test://marked", "test://web-2"]);
+    assert_eq!(instances(&stage), ["test://marked", "test://web-2"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_of_a_claim_that_the_cache_has_lost_stays() {
+async fn an_instance_of_a_claim_that_the_cache_has_lost_stays() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
     stage.pass(1).await;
     stage.context.cache.gone::<NodeClaim>(&Key::cluster("web-1"));
     stage.pass(20 * MINUTE).await;
-    assert_eq!(machines(&stage), ["test://web-1"]);
+    assert_eq!(instances(&stage), ["test://web-1"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_of_an_older_claim_of_the_same_name_is_nobodys() {
+async fn an_instance_of_an_older_claim_of_the_same_name_is_nobodys() {
     let mut stage = stage();
     stage.create_claim_as(claim("web-1"));
     make(&stage, "web-1", Some("the one before"));
     stage.pass(20 * MINUTE).await;
-    assert_eq!(machines(&stage), [] as [&str; 0]);
+    assert_eq!(instances(&stage), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_node_of_a_machine_without_a_claim_goes_with_it() {
+async fn the_node_of_an_instance_without_a_claim_goes_with_it() {
     let mut stage = stage();
     make(&stage, "orphan", Some("nobody"));
     stage.join(node("node-1", "orphan"));
@@ -284,11 +284,11 @@ async fn s03_s04_claims_that_a_watch_has_confirmed_are_not_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_whose_machine_will_never_run_again_is_deleted_at_the_next_look() {
+async fn a_claim_whose_instance_will_never_run_again_is_deleted_at_the_next_look() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
     stage.join(node("web-1", "web-1"));
-    stage.cloud.state().machines.get_mut("test://web-1").unwrap().lost = true;
+    stage.cloud.state().instances.get_mut("test://web-1").unwrap().lost = true;
     stage.pass(3 * MINUTE).await;
     assert!(stage.find_claim("web-1").is_some(), "its kubelet says that all is well");
     stage.report("web-1", false, &json!({}));
@@ -297,7 +297,7 @@ async fn a_claim_whose_machine_will_never_run_again_is_deleted_at_the_next_look(
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_most_machines_have_no_claim_none_is_removed_for_a_while_and_everybody_is_told() {
+async fn when_most_instances_have_no_claim_none_is_removed_for_a_while_and_everybody_is_told() {
     let mut stage = stage();
     stage.create_claim_as(claim("another"));
     stage.create_class("default");
@@ -306,12 +306,15 @@ async fn when_most_machines_have_no_claim_none_is_removed_for_a_while_and_everyb
     }
     // Old enough at six minutes, and then three rounds of two minutes.
     stage.pass(11 * MINUTE).await;
-    assert_eq!(machines(&stage).len(), 8);
+    assert_eq!(instances(&stage).len(), 8);
     let told = stage.events("TestNodeClass", "default");
-    assert!(told.iter().any(|event| event.starts_with("OrphanStorm: 8 of 8 machines")), "{told:?}");
+    assert!(
+        told.iter().any(|event| event.starts_with("OrphanStorm: 8 of 8 instances")),
+        "{told:?}"
+    );
     assert_eq!(stage.metric("joiner_test_orphans_deleted_total") as u64, 0);
     stage.pass(2 * MINUTE).await;
-    assert_eq!(machines(&stage), [] as [&str; 0], "nobody has stopped it");
+    assert_eq!(instances(&stage), [] as [&str; 0], "nobody has stopped it");
     assert_eq!(stage.metric("joiner_test_orphans_deleted_total") as u64, 8);
 }
 
@@ -328,16 +331,16 @@ async fn a_storm_that_passes_has_removed_nothing() {
         stage.delete_claim(&format!("web-{number}"));
     }
     stage.pass(9 * MINUTE).await;
-    assert_eq!(machines(&stage).len(), 8);
+    assert_eq!(instances(&stage).len(), 8);
     for number in 0..8 {
         launched(&stage, &format!("web-{number}"), true);
     }
     stage.pass(60 * MINUTE).await;
-    assert_eq!(machines(&stage).len(), 8);
+    assert_eq!(instances(&stage).len(), 8);
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_machines_of_one_claim_the_younger_goes_if_the_claim_names_the_older() {
+async fn of_two_instances_of_one_claim_the_younger_goes_if_the_claim_names_the_older() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
     launched(&stage, "web-2", true);
@@ -345,13 +348,13 @@ async fn of_two_machines_of_one_claim_the_younger_goes_if_the_claim_names_the_ol
     let double = |name: &str, of: &str, age: i64| {
         let uid = stage.claim(of).metadata.uid;
         let provider_id = format!("test://{name}");
-        let machine = Machine {
+        let instance = Instance {
             provider_id: provider_id.clone(),
             claim: uid.map(|uid| ClaimId { name: of.to_owned(), uid }),
             created: Some(start - jiff::SignedDuration::from_mins(age)),
-            ..Machine::default()
+            ..Instance::default()
         };
-        stage.cloud.state().machines.insert(provider_id, machine);
+        stage.cloud.state().instances.insert(provider_id, instance);
     };
     double("web-1", "web-1", 60);
     double("web-1-again", "web-1", 10);
@@ -359,17 +362,17 @@ async fn of_two_machines_of_one_claim_the_younger_goes_if_the_claim_names_the_ol
     double("web-2-before", "web-2", 60);
     stage.pass(10 * MINUTE).await;
     let left = ["test://web-1", "test://web-2", "test://web-2-before"];
-    assert_eq!(machines(&stage), left, "where the claim names the younger, people decide");
+    assert_eq!(instances(&stage), left, "where the claim names the younger, people decide");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_without_a_mark_gets_that_of_the_claim_that_names_it() {
+async fn an_instance_without_a_mark_gets_that_of_the_claim_that_names_it() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
     make(&stage, "web-1", None);
     stage.pass(10 * MINUTE).await;
     let uid = stage.claim("web-1").metadata.uid.unwrap();
-    let marked = stage.cloud.state().machines["test://web-1"].claim.clone();
+    let marked = stage.cloud.state().instances["test://web-1"].claim.clone();
     assert_eq!(marked, Some(ClaimId { name: "web-1".to_owned(), uid }));
     assert_eq!(stage.cloud.calls("adopt"), 1);
 }
@@ -380,11 +383,11 @@ async fn what_an_instance_joined_with_is_emptied_once_its_node_has_registered() 
     for (name, is_registered) in [("web-1", true), ("web-2", false)] {
         launched(&stage, name, is_registered);
         let id = format!("test://{name}");
-        stage.cloud.state().machines.get_mut(&id).unwrap().holds_join_data = true;
+        stage.cloud.state().instances.get_mut(&id).unwrap().holds_join_data = true;
     }
     stage.pass(1).await;
     let kept = |stage: &Stage, name: &str| {
-        stage.cloud.state().machines[&format!("test://{name}")].holds_join_data
+        stage.cloud.state().instances[&format!("test://{name}")].holds_join_data
     };
     assert!(!kept(&stage, "web-1"), "its node has registered");
     assert!(kept(&stage, "web-2"), "its guest may not have read it yet");
@@ -396,13 +399,13 @@ async fn what_an_instance_joined_with_is_emptied_once_its_node_has_registered() 
 async fn join_data_that_cannot_be_emptied_now_is_emptied_later_and_delays_nothing_else() {
     let mut stage = stage();
     launched(&stage, "web-1", true);
-    stage.cloud.state().machines.get_mut("test://web-1").unwrap().holds_join_data = true;
+    stage.cloud.state().instances.get_mut("test://web-1").unwrap().holds_join_data = true;
     make(&stage, "orphan", Some("nobody"));
     // The list gets through; the call after it does not.
     stage.cloud.state().mishap = Some((Mishap::Failed, 1));
     stage.pass(1).await;
-    assert!(stage.cloud.state().machines["test://web-1"].holds_join_data);
+    assert!(stage.cloud.state().instances["test://web-1"].holds_join_data);
     stage.pass(10 * MINUTE).await;
-    assert!(!stage.cloud.state().machines["test://web-1"].holds_join_data);
-    assert_eq!(machines(&stage), ["test://web-1"]);
+    assert!(!stage.cloud.state().instances["test://web-1"].holds_join_data);
+    assert_eq!(instances(&stage), ["test://web-1"]);
 }

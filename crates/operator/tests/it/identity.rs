@@ -1,6 +1,6 @@
 //! Whose instances are removed: those of this very cluster, and only while it knows of its claims.
 
-use joiner_cloud::{machine::Machine, order::ClaimId};
+use joiner_cloud::{instance::Instance, order::ClaimId};
 use joiner_operator::{garbage::GarbageCollection, identity::Identity};
 use serde_json::json;
 
@@ -19,8 +19,8 @@ fn stage() -> Stage {
 fn leave(stage: &Stage, name: &str) -> String {
     let provider_id = format!("test://{name}");
     let claim = Some(ClaimId { name: name.to_owned(), uid: format!("uid-of-{name}") });
-    let machine = Machine { provider_id: provider_id.clone(), claim, ..Machine::default() };
-    stage.cloud.state().machines.insert(provider_id.clone(), machine);
+    let instance = Instance { provider_id: provider_id.clone(), claim, ..Instance::default() };
+    stage.cloud.state().instances.insert(provider_id.clone(), instance);
     provider_id
 }
 
@@ -31,7 +31,7 @@ fn leave_some(stage: &Stage, count: usize) {
 }
 
 fn count(stage: &Stage) -> usize {
-    stage.cloud.state().machines.len()
+    stage.cloud.state().instances.len()
 }
 
 /// What is told about an object with this reason.
@@ -130,7 +130,7 @@ async fn instances_that_do_not_say_which_cluster_they_are_of_stay_and_are_told_o
     stage.create_claim_as(claim("another"));
     for name in ["web-0", "web-1"] {
         let id = leave(&stage, name);
-        stage.cloud.state().machines.get_mut(&id).unwrap().cluster_unproven = true;
+        stage.cloud.state().instances.get_mut(&id).unwrap().cluster_unproven = true;
     }
     stage.pass(6 * 60 * MINUTE).await;
     assert_eq!(count(&stage), 2);
@@ -150,12 +150,12 @@ async fn an_instance_that_a_claim_names_is_this_clusters() {
     let id = leave(&stage, "web-0");
     {
         let mut state = stage.cloud.state();
-        let machine = state.machines.get_mut(&id).unwrap();
-        machine.claim = Some(ClaimId { name: "web-0".to_owned(), uid });
-        machine.cluster_unproven = true;
+        let instance = state.instances.get_mut(&id).unwrap();
+        instance.claim = Some(ClaimId { name: "web-0".to_owned(), uid });
+        instance.cluster_unproven = true;
     }
     stage.pass(10 * MINUTE).await;
-    assert!(!stage.cloud.state().machines[&id].cluster_unproven);
+    assert!(!stage.cloud.state().instances[&id].cluster_unproven);
     assert_eq!(stage.cloud.calls("adopt"), 1);
 }
 

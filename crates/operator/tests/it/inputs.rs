@@ -15,7 +15,7 @@ use crate::{lifecycle::with_lifecycle, stage::Stage};
 /// A certificate authority.
 const PEM: &str = include_str!("../../../cloud/tests/it/ca.pem");
 
-/// A stage whose cloud writes texts by which machines join, with the class that it makes them of.
+/// A stage whose cloud writes texts by which instances join, with the class that it makes them of.
 fn stage() -> Stage {
     stage_with(|_| {})
 }
@@ -53,7 +53,7 @@ impl Stage {
         self
     }
 
-    /// Whether everything is there that machines join with.
+    /// Whether everything is there that instances join with.
     fn bootstrap_ready(&self) -> String {
         self.class_condition("default", "BootstrapReady")
     }

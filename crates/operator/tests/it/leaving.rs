@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Call, DeleteOptions, Key, Resource};
-use joiner_cloud::{machine::Machine, order::ClaimId};
-use joiner_lab::{cluster::machines::MachineSpec, history::Entry};
+use joiner_cloud::{instance::Instance, order::ClaimId};
+use joiner_lab::{cluster::instances::InstanceSpec, history::Entry};
 use joiner_operator::{
     eviction::{EvictionQueue, Evictions, PodId},
     termination::NodeTermination,
@@ -60,14 +60,14 @@ impl Leaving {
         self.stage.context.now()
     }
 
-    /// A ready node with its claim and its machine.
+    /// A ready node with its claim and its instance.
     pub(crate) fn node(&self, name: &str) {
         self.claim(name, name);
-        self.machine(name);
+        self.instance(name);
         self.node_object(name, "True");
     }
 
-    /// A claim for the machine of a node.
+    /// A claim for the instance of a node.
     pub(crate) fn claim(&self, name: &str, node: &str) {
         self.stage.create_class("default");
         let mut object = claim(name);
@@ -77,39 +77,39 @@ impl Leaving {
         self.stage.merge("karpenter.sh", "nodeclaims", name, Some("status"), status);
     }
 
-    /// A machine in the cloud.
-    pub(crate) fn machine(&self, name: &str) {
-        let machine = Machine {
+    /// An instance in the cloud.
+    pub(crate) fn instance(&self, name: &str) {
+        let instance = Instance {
             provider_id: provider_id(name),
             claim: Some(ClaimId { name: name.to_owned(), uid: String::new() }),
-            ..Machine::default()
+            ..Instance::default()
         };
-        self.stage.cloud.state().machines.insert(machine.provider_id.clone(), machine);
+        self.stage.cloud.state().instances.insert(instance.provider_id.clone(), instance);
     }
 
     /// A node that is ready, or not.
     pub(crate) fn node_object(&self, name: &str, ready: &str) {
-        self.node_of_machine(name, name, ready);
+        self.node_of_instance(name, name, ready);
     }
 
-    /// A node that goes by another name than its machine.
-    pub(crate) fn node_of_machine(&self, name: &str, machine: &str, ready: &str) {
+    /// A node that goes by another name than its instance.
+    pub(crate) fn node_of_instance(&self, name: &str, instance: &str, ready: &str) {
         let metadata =
             json!({"name": name, "labels": {CLASS_LABEL: "default"}, "finalizers": [FINALIZER]});
-        let spec = json!({"providerID": provider_id(machine)});
+        let spec = json!({"providerID": provider_id(instance)});
         self.stage.create("", "nodes", json!({"metadata": metadata, "spec": spec}));
         let condition = json!({"type": "Ready", "status": ready});
         let status = json!({"status": {"conditions": [condition]}});
         self.stage.merge("", "nodes", name, Some("status"), status);
     }
 
-    /// Boots a machine of the laboratory whose node, once it has joined, is ours.
-    pub(crate) async fn boot(&mut self, name: &str, spec: MachineSpec) {
+    /// Boots an instance of the laboratory whose node, once it has joined, is ours.
+    pub(crate) async fn boot(&mut self, name: &str, spec: InstanceSpec) {
         let labels = [(CLASS_LABEL.to_owned(), "default".to_owned())].into();
-        let spec = MachineSpec { provider_id: provider_id(name), labels, ..spec };
-        self.stage.lab.machines().boot(spec).unwrap();
+        let spec = InstanceSpec { provider_id: provider_id(name), labels, ..spec };
+        self.stage.lab.instances().boot(spec).unwrap();
         self.claim(name, name);
-        self.machine(name);
+        self.instance(name);
         self.pass(60).await;
         let finalizer = json!({"metadata": {"finalizers": [FINALIZER]}});
         self.stage.merge("", "nodes", name, None, finalizer);

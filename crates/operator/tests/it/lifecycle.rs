@@ -8,7 +8,7 @@ mod reboot;
 mod registration;
 
 use joiner_core::taint::{Effect, Taint};
-use joiner_lab::cluster::machines::MachineSpec;
+use joiner_lab::cluster::instances::InstanceSpec;
 use joiner_operator::{
     lifecycle::Lifecycle,
     registration_health::{PoolRegistrationHealth, RegistrationHealth},
@@ -39,7 +39,7 @@ fn given_up(stage: &Stage) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_of_a_whole_cluster_is_ready_as_soon_as_its_machine_is() {
+async fn a_claim_of_a_whole_cluster_is_ready_as_soon_as_its_instance_is() {
     let mut stage = with_lifecycle(Stage::whole());
     stage.create_claim("web-1");
     stage.pass(1).await;
@@ -48,12 +48,12 @@ async fn a_claim_of_a_whole_cluster_is_ready_as_soon_as_its_machine_is() {
         value: String::new(),
         effect: Effect::NoExecute,
     };
-    let machine = MachineSpec {
+    let instance = InstanceSpec {
         provider_id: "test://web-1".to_owned(),
         taints: vec![unregistered],
-        ..MachineSpec::new("node-1")
+        ..InstanceSpec::new("node-1")
     };
-    stage.lab.machines().boot(machine).unwrap();
+    stage.lab.instances().boot(instance).unwrap();
     stage.pass(25).await;
     assert_eq!(stage.condition("web-1", "Registered").unwrap().1, "NodeNotFound");
     stage.pass(60).await;

@@ -13,7 +13,7 @@ use joiner_core::{
     quantity::Quantity,
     resources::{CPU, MEMORY, PODS, Resources},
 };
-use joiner_lab::{Lab, Setup, cluster::machines::MachineSpec};
+use joiner_lab::{Lab, Setup, cluster::instances::InstanceSpec};
 use joiner_operator::{
     engine::{self, Engine},
     metrics::Registry,
@@ -119,7 +119,7 @@ fn define(lab: &Lab) {
     create(lab, "apps", "deployments", web);
 }
 
-/// Our engine in a cluster, with the machines of a vCenter.
+/// Our engine in a cluster, with the instances of a vCenter.
 fn engine(lab: &Lab, server: &VCenter) -> Engine {
     let clock = lab.server().clock().clone();
     let client = || kube::Client::new(lab.client("joiner").connect(), "default");
@@ -160,7 +160,7 @@ fn told(lab: &Lab, reason: &str) -> Vec<String> {
     about.map(|event| event["message"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A cluster with machines in a vCenter, as the predecessor left both.
+/// A cluster with instances in a vCenter, as the predecessor left both.
 struct Site {
     lab: Lab,
     server: VCenter,
@@ -172,11 +172,11 @@ impl Site {
         let lab = Lab::new(Setup::new(1));
         let clock = lab.server().clock().clone();
         let server = VCenter::new(Inventory::small(), clock.clone()).unwrap();
-        let machines = lab.machines().clone();
+        let instances = lab.instances().clone();
         server.on_guest(move |event| {
             if let GuestEvent::PoweredOff { name, .. } = event {
                 // One that never ran here has no kubelet to stop.
-                let _ = machines.destroy(name);
+                let _ = instances.destroy(name);
             }
         });
         let admin = vim(&server, &clock);
@@ -197,7 +197,7 @@ impl Site {
         self.admin.find_by_path(path).await.unwrap().expect("the path leads somewhere")
     }
 
-    /// Leaves a machine, its claim and its node.
+    /// Leaves an instance, its claim and its node.
     async fn leave(&self, claim: &str) {
         let name = format!("prod-karp-{claim}");
         let template = self.at("/dc1/vm/templates/ubuntu-2404").await;
@@ -277,19 +277,19 @@ impl Site {
         ]
         .into_iter()
         .collect();
-        let machine = MachineSpec {
+        let instance = InstanceSpec {
             provider_id: id,
             labels,
             capacity: amounts.clone(),
             allocatable: amounts,
-            ..MachineSpec::new(&name)
+            ..InstanceSpec::new(&name)
         };
-        self.lab.machines().boot(machine).unwrap();
+        self.lab.instances().boot(instance).unwrap();
     }
 
-    /// Clones a machine beside itself, as an administrator does.
-    async fn copy(&self, machine: &str, name: &str) {
-        let original = self.at(&format!("/dc1/vm/k8s/{machine}")).await;
+    /// Clones an instance beside itself, as an administrator does.
+    async fn copy(&self, instance: &str, name: &str) {
+        let original = self.at(&format!("/dc1/vm/k8s/{instance}")).await;
         let folder = self.at("/dc1/vm/k8s").await;
         let spec = Box::new(CloneSpec::default());
         let clone = Method::Clone { folder, name: name.to_owned(), spec };
@@ -358,8 +358,8 @@ impl Site {
 
     /// Makes the marks ones from before marks said which cluster of a name they are of.
     async fn forget_the_cluster(&self) {
-        for machine in self.machines() {
-            let vm = self.at(&format!("/dc1/vm/k8s/{machine}")).await;
+        for instance in self.instances() {
+            let vm = self.at(&format!("/dc1/vm/k8s/{instance}")).await;
             let extra_config = vec![ExtraConfig::new("joiner.cluster-uid", "")];
             let spec = ConfigSpec { extra_config, ..ConfigSpec::default() };
             self.carry_out(&vm, Method::Reconfigure(Box::new(spec))).await;
@@ -373,13 +373,13 @@ impl Site {
     }
 
     /// Names of the virtual machines of the cluster.
-    fn machines(&self) -> Vec<String> {
+    fn instances(&self) -> Vec<String> {
         let all = self.server.picture().vms.into_iter().map(|vm| vm.name);
         all.filter(|name| name.starts_with("prod-karp-")).collect()
     }
 
-    async fn setting(&self, machine: &str, key: &str) -> Option<String> {
-        let vm = self.at(&format!("/dc1/vm/k8s/{machine}")).await;
+    async fn setting(&self, instance: &str, key: &str) -> Option<String> {
+        let vm = self.at(&format!("/dc1/vm/k8s/{instance}")).await;
         let path = format!("config.extraConfig[\"{key}\"].value");
         let read = self.admin.read(&[vm], &[&path]).await.unwrap();
         read[0].text(&path).map(str::to_owned)
@@ -389,11 +389,11 @@ impl Site {
 #[tokio::test(start_paused = true)]
 async fn what_the_predecessor_left_is_taken_over_as_it_is() {
     let mut site = Site::left_by_the_predecessor().await;
-    let machines = site.machines();
-    assert_eq!(machines.len(), 3);
+    let instances = site.instances();
+    assert_eq!(instances.len(), 3);
     site.pass(90).await;
 
-    assert_eq!(site.machines(), machines, "nothing is made, nothing is removed");
+    assert_eq!(site.instances(), instances, "nothing is made, nothing is removed");
     let claims = site.list("karpenter.sh", "nodeclaims");
     let names: Vec<&str> =
         claims.iter().map(|claim| claim["metadata"]["name"].as_str().unwrap()).collect();
@@ -408,11 +408,11 @@ async fn what_the_predecessor_left_is_taken_over_as_it_is() {
         assert_eq!(metadata["labels"]["karpenter.sh/capacity-type"], "on-demand");
         assert_eq!(metadata["annotations"][HASH], class["metadata"]["annotations"][HASH]);
         assert_eq!(metadata["annotations"][HASH_VERSION], "v2");
-        let machine = format!("prod-karp-{}", metadata["name"].as_str().unwrap());
-        let uid = site.setting(&machine, "joiner.nodeclaim-uid").await;
-        assert_eq!(uid.as_deref(), metadata["uid"].as_str(), "{machine} carries its claim's mark");
-        assert_eq!(site.setting(&machine, "joiner.cluster").await.as_deref(), Some("prod"));
-        let cluster_uid = site.setting(&machine, "joiner.cluster-uid").await;
+        let instance = format!("prod-karp-{}", metadata["name"].as_str().unwrap());
+        let uid = site.setting(&instance, "joiner.nodeclaim-uid").await;
+        assert_eq!(uid.as_deref(), metadata["uid"].as_str(), "{instance} carries its claim's mark");
+        assert_eq!(site.setting(&instance, "joiner.cluster").await.as_deref(), Some("prod"));
+        let cluster_uid = site.setting(&instance, "joiner.cluster-uid").await;
         assert_eq!(cluster_uid, Some(site.cluster_uid()));
     }
     for node in site.list("", "nodes") {
@@ -422,7 +422,7 @@ async fn what_the_predecessor_left_is_taken_over_as_it_is() {
 
     scale(&site.lab, "web", 2);
     site.pass(30).await;
-    assert_eq!(site.machines().len(), 2, "one is empty now, and goes");
+    assert_eq!(site.instances().len(), 2, "one is empty now, and goes");
     assert_eq!(site.list("karpenter.sh", "nodeclaims").len(), 2);
     assert_eq!(site.list("", "nodes").len(), 2);
     let pods = site.list("", "pods");
@@ -434,13 +434,13 @@ async fn what_the_predecessor_left_is_taken_over_as_it_is() {
 async fn a_copy_that_an_administrator_makes_of_a_node_outlives_it() {
     const COPY: &str = "prod-karp-copy";
     let mut site = Site::left_by_the_predecessor().await;
-    let machines = site.machines();
+    let instances = site.instances();
     site.pass(10).await;
     let original = format!("prod-karp-{}", CLAIMS[0]);
     site.copy(&original, COPY).await;
     assert_eq!(site.setting(COPY, "joiner.nodeclaim").await.as_deref(), Some(CLAIMS[0]));
     site.pass(30).await;
-    assert_eq!(site.machines(), [&machines[..], &[COPY.to_owned()]].concat(), "all are there");
+    assert_eq!(site.instances(), [&instances[..], &[COPY.to_owned()]].concat(), "all are there");
     let events = site.list("", "events").into_iter();
     let told: Vec<Value> = events.filter(|event| event["reason"] == "CopyFound").collect();
     assert_eq!(told.len(), 1, "{told:#?}");
@@ -449,7 +449,7 @@ async fn a_copy_that_an_administrator_makes_of_a_node_outlives_it() {
 
     site.delete_claim(CLAIMS[0]);
     site.pass(30).await;
-    let left = site.machines();
+    let left = site.instances();
     assert!(!left.contains(&original), "the instance goes with its claim: {left:?}");
     assert!(left.contains(&COPY.to_owned()), "its copy does not: {left:?}");
 }
@@ -457,24 +457,28 @@ async fn a_copy_that_an_administrator_makes_of_a_node_outlives_it() {
 #[tokio::test(start_paused = true)]
 async fn a_second_cluster_of_the_same_name_removes_nothing() {
     let mut site = Site::left_by_the_predecessor().await;
-    let machines = site.machines();
+    let instances = site.instances();
     let staging = site.namesake();
     // The predecessor's tag and name say nothing of which cluster it is.
     let theirs = engine(&staging, &site.server);
     site.work(theirs, 60).await;
-    assert_eq!(site.machines(), machines);
+    assert_eq!(site.instances(), instances);
     let events = told(&staging, "ClusterUnproven");
     assert!(
         events.iter().any(|event| event.starts_with("3 instances have the name")),
         "{events:?}"
     );
-    assert_eq!(site.setting(&machines[0], "joiner.cluster").await, None, "nor are they taken over");
+    assert_eq!(
+        site.setting(&instances[0], "joiner.cluster").await,
+        None,
+        "nor are they taken over"
+    );
 
     // Nor does it once their own cluster has taken them over, and it is told whose they are.
     site.pass(5).await;
     let theirs = engine(&staging, &site.server);
     site.work(theirs, 60).await;
-    assert_eq!(site.machines(), machines);
+    assert_eq!(site.instances(), instances);
     let events = told(&staging, "OtherCluster");
     let [event] = &events[..] else { panic!("once: {events:?}") };
     assert!(event.contains(&site.cluster_uid()), "{event}");
@@ -482,20 +486,20 @@ async fn a_second_cluster_of_the_same_name_removes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn marks_of_an_older_joiner_are_completed_and_its_machines_kept() {
+async fn marks_of_an_older_joiner_are_completed_and_its_instances_kept() {
     let mut site = Site::left_by_the_predecessor().await;
     site.pass(5).await;
     site.forget_the_cluster().await;
-    let machines = site.machines();
+    let instances = site.instances();
     site.pass(30).await;
-    assert_eq!(site.machines(), machines);
-    for machine in &machines {
-        let cluster_uid = site.setting(machine, "joiner.cluster-uid").await;
-        assert_eq!(cluster_uid, Some(site.cluster_uid()), "{machine}");
+    assert_eq!(site.instances(), instances);
+    for instance in &instances {
+        let cluster_uid = site.setting(instance, "joiner.cluster-uid").await;
+        assert_eq!(cluster_uid, Some(site.cluster_uid()), "{instance}");
     }
     // They are removed as ever.
     site.forget_the_cluster().await;
     scale(&site.lab, "web", 2);
     site.pass(30).await;
-    assert_eq!(site.machines().len(), 2);
+    assert_eq!(site.instances().len(), 2);
 }

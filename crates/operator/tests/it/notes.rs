@@ -53,7 +53,7 @@ async fn what_happens_in_a_cloud_is_an_event_about_the_claim_or_the_class() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn how_far_a_machine_is_stands_in_launched_and_changes_every_half_minute_at_most() {
+async fn how_far_an_instance_is_stands_in_launched_and_changes_every_half_minute_at_most() {
     let (mut stage, notes) = stage();
     stage.create_claim("web-1");
     stage.begin().await;
@@ -68,7 +68,7 @@ async fn how_far_a_machine_is_stands_in_launched_and_changes_every_half_minute_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_has_its_machine_hears_no_more_of_how_far_it_is() {
+async fn a_claim_that_has_its_instance_hears_no_more_of_how_far_it_is() {
     let (stage, notes) = stage();
     let mut stage = crate::lifecycle::with_lifecycle(stage);
     stage.create_claim("web-1");

@@ -160,7 +160,7 @@ fn create_claim(stage: &Stage, types: &[&str], requests: &Value) {
 
 /// The cloud knows nothing of what an overlay promises; the plan that the claim came of did.
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_made_that_has_what_an_overlay_says_and_is_counted_with_it() {
+async fn an_instance_is_made_that_has_what_an_overlay_says_and_is_counted_with_it() {
     let mut stage = stage();
     let requests = json!({"cpu": "1", "example.com/widget": "2"});
     create(
@@ -180,7 +180,7 @@ async fn a_machine_is_made_that_has_what_an_overlay_says_and_is_counted_with_it(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_not_made_that_an_overlay_has_made_dear() {
+async fn an_instance_is_not_made_that_an_overlay_has_made_dear() {
     for (price, made) in [("0.000001", "test-2x"), ("1000", "test-4x")] {
         let mut stage = stage();
         create(&stage, "corrected", &of_type("test-2x", json!({"price": price})));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Stage, claim};
 
-/// The taint that kubelets of new machines register with.
+/// The taint that kubelets of new instances register with.
 pub(crate) fn unregistered() -> Value {
     json!({"key": "karpenter.sh/unregistered", "effect": "NoExecute"})
 }
@@ -17,7 +17,7 @@ pub(crate) fn amounts() -> Value {
     json!({"cpu": "4", "memory": "16Gi", "pods": "110"})
 }
 
-/// A node of a claim's machine.
+/// A node of a claim's instance.
 pub(crate) fn node(name: &str, claim: &str) -> Value {
     json!({
         "metadata": {"name": name},
@@ -115,7 +115,7 @@ impl Stage {
         self.find_node(node)?.metadata.labels?.remove(label)
     }
 
-    /// How a pool's machines are doing, by its condition.
+    /// How a pool's instances are doing, by its condition.
     pub(crate) fn health_of(&self, pool: &str) -> Option<(String, String)> {
         let pool = self.pool(pool);
         let condition = find(pool.conditions(), "NodeRegistrationHealthy")?;

@@ -21,7 +21,7 @@ async fn with_budgets(budgets: Value) -> Stage {
     stage
 }
 
-/// What is said of budgets of a pool that cannot be read. Machines can be made of it all the same.
+/// What is said of budgets of a pool that cannot be read. Instances can be made of it all the same.
 fn unreadable(stage: &Stage, pool: &str) -> Option<String> {
     let pool = stage.pool(pool);
     assert!(pool.holds(VALIDATION_SUCCEEDED));
@@ -82,7 +82,7 @@ async fn a_score_that_makes_no_sense_is_told() {
     stage.pass(1).await;
     let told = "QuestionableNodePool: NodePool \"general\": annotation \
                 joiner.sh/consolidation-min-score is \"80%\", which is no number above 0, such as \
-                0.5: until it is corrected or removed, no machine of the pool that holds pods is \
+                0.5: until it is corrected or removed, no instance of the pool that holds pods is \
                 consolidated";
     assert_eq!(stage.events("NodePool", "general"), [told]);
 }

@@ -56,14 +56,14 @@ async fn n01_n12_n19_n34_a_pool_of_another_provider_is_let_alone() {
     assert_eq!(foreign(&stage), as_created);
 }
 
-/// A stage with a pool whose machines are counted.
+/// A stage with a pool whose instances are counted.
 fn counting() -> Stage {
     let stage = Stage::bare().with_rounds(PoolCounter);
     stage.create_pool("general");
     stage
 }
 
-/// Everything that a pool says its machines have together. How many there are is said twice.
+/// Everything that a pool says its instances have together. How many there are is said twice.
 fn counted(stage: &Stage, pool: &str) -> String {
     let status = stage.pool(pool).status.unwrap();
     let amounts: Vec<String> =
@@ -74,7 +74,7 @@ fn counted(stage: &Stage, pool: &str) -> String {
     text
 }
 
-/// Has the cloud make a machine that has so much. Something keeps its claim once it is deleted.
+/// Has the cloud make an instance that has so much. Something keeps its claim once it is deleted.
 fn launch(stage: &Stage, pool: &str, name: &str, capacity: &Value) {
     let mut claim = pool_claim(name, &json!(stage.pool(pool)));
     claim["metadata"]["finalizers"] = json!(["example.com/keep"]);
@@ -95,7 +95,7 @@ const ONE: &str = "cpu 4, ephemeral-storage 0, memory 16Gi, nodes 1, pods 110";
 const TWO: &str = "cpu 8, ephemeral-storage 0, memory 32Gi, nodes 2, pods 220";
 
 #[tokio::test(start_paused = true)]
-async fn n02_n07_a_pool_without_machines_has_nothing_and_says_so() {
+async fn n02_n07_a_pool_without_instances_has_nothing_and_says_so() {
     let mut stage = counting();
     stage.pass(COUNTED).await;
     assert_eq!(counted(&stage, "general"), NOTHING);
@@ -131,7 +131,7 @@ async fn n03_what_a_claim_promises_counts_until_its_node_knows_better() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n04_n05_n06_n08_n09_machines_that_come_and_go_are_counted_down_to_none() {
+async fn n04_n05_n06_n08_n09_instances_that_come_and_go_are_counted_down_to_none() {
     let mut stage = counting();
     launch(&stage, "general", "web-1", &amounts());
     stage.pass(COUNTED).await;
@@ -147,7 +147,7 @@ async fn n04_n05_n06_n08_n09_machines_that_come_and_go_are_counted_down_to_none(
 }
 
 #[tokio::test(start_paused = true)]
-async fn n06_a_resource_that_no_machine_has_any_more_is_not_shown() {
+async fn n06_a_resource_that_no_instance_has_any_more_is_not_shown() {
     let mut stage = counting();
     launch(&stage, "general", "web-1", &json!({"cpu": "4", "example.com/gpu": "2"}));
     stage.pass(COUNTED).await;
@@ -176,7 +176,7 @@ async fn n10_n11_each_pool_counts_its_own_and_a_static_one_those_it_has() {
 
 /// Limits leave room for those who come in their place.
 #[tokio::test(start_paused = true)]
-async fn n05_machines_that_leave_are_not_counted_however_that_is_known() {
+async fn n05_instances_that_leave_are_not_counted_however_that_is_known() {
     let mut stage = counting();
     for name in ["stays", "deleted", "ends", "replaced"] {
         launch(&stage, "general", name, &amounts());
@@ -210,7 +210,7 @@ fn marks(metadata: &ObjectMeta) -> [String; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n13_n14_the_hash_is_of_what_machines_are_made_from_and_of_nothing_else() {
+async fn n13_n14_the_hash_is_of_what_instances_are_made_from_and_of_nothing_else() {
     let mut stage = Stage::bare().with(PoolHash);
     stage.create_pool("general");
     stage.create("karpenter.sh", "nodepools", static_pool("batch", 1));
@@ -270,7 +270,7 @@ fn marked_claim(stage: &Stage, pool: &str, name: &str, marks: Option<[&str; 2]>)
 }
 
 #[tokio::test(start_paused = true)]
-async fn n15_n16_n18_a_new_way_of_hashing_drifts_no_machine_and_heals_none() {
+async fn n15_n16_n18_a_new_way_of_hashing_drifts_no_instance_and_heals_none() {
     let mut stage = marked(["7", "v1"]);
     stage.create_pool("other");
     mark(&stage, "nodepools", "other", ["9", NODE_POOL_HASH_VERSION]);
@@ -330,7 +330,7 @@ async fn n21_n22_n23_a_pool_tells_of_its_class_what_the_class_tells_of_itself() 
         (json!([condition("Ready", "False")]), "False NoSuchNetwork: create it"),
         (json!([condition("Ready", "Unknown")]), unknown),
         (json!([condition("Ready", "True")]), "True NodeClassReady: "),
-        // Others do not say whether machines can be made.
+        // Others do not say whether instances can be made.
         (json!([condition("Valid", "True")]), unknown),
     ] {
         let (group, plural) = (TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural);
@@ -345,7 +345,7 @@ async fn n21_n22_n23_a_pool_tells_of_its_class_what_the_class_tells_of_itself() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn nh09_what_becomes_of_one_pools_machines_says_nothing_of_another_pool() {
+async fn nh09_what_becomes_of_one_pools_instances_says_nothing_of_another_pool() {
     let mut stage = with_lifecycle(Stage::bare());
     for (pool, claims) in
         [("sound", &["sound-1"][..]), ("flaky", &["flaky-1", "flaky-2"][..]), ("idle", &[][..])]

@@ -1,4 +1,4 @@
-//! §11.4 N-25 to N-30: when what is known of a pool's machines begins anew, and that a pool whose machines do not join
+//! §11.4 N-25 to N-30: when what is known of a pool's instances begins anew, and that a pool whose instances do not join
 //! gets another chance.
 
 use joiner_operator::registration_health::{PoolRegistrationHealth, RegistrationHealth};
@@ -76,7 +76,7 @@ async fn n29_n30_what_was_said_of_the_pool_as_it_is_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_whose_machines_do_not_join_is_like_any_other_after_an_hour() {
+async fn a_pool_whose_instances_do_not_join_is_like_any_other_after_an_hour() {
     let mut stage = with_pool("False").await;
     stage.pass(59 * 60).await;
     assert!(says(&stage, "False", "Said"));
@@ -85,7 +85,7 @@ async fn a_pool_whose_machines_do_not_join_is_like_any_other_after_an_hour() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_whose_machines_join_stays_healthy() {
+async fn a_pool_whose_instances_join_stays_healthy() {
     let mut stage = with_pool("True").await;
     stage.pass(61 * 60).await;
     assert_eq!(stage.health_of("general").unwrap().0, "True");

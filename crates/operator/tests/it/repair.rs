@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use joiner_apiserver::Resource;
 use joiner_cloud::RepairPolicy;
-use joiner_lab::{Lab, cluster::machines::Fault};
+use joiner_lab::{Lab, cluster::instances::Fault};
 use joiner_operator::{disruption::pause::Pause, pools::PoolValidation, repair::NodeRepair};
 use serde_json::{Value, json};
 
@@ -350,9 +350,9 @@ async fn a_node_of_two_claims_is_let_alone() {
     assert!(!is_deleted(&stage, 1));
 }
 
-/// The machine may be well, and go by the other name.
+/// The instance may be well, and go by the other name.
 #[tokio::test(start_paused = true)]
-async fn one_of_two_nodes_of_a_machine_is_let_alone() {
+async fn one_of_two_nodes_of_an_instance_is_let_alone() {
     let mut stage = stage(5);
     stage.join(node("renamed", "web-1"));
     fall_ill(&stage, 1);
@@ -376,7 +376,7 @@ async fn nodes_are_repaired_only_where_the_gate_says_so() {
         create(&lab, "apps", "deployments", deployment("web", 1));
         pass_with(&mut lab, 5, 1, gates).await;
         let [ill] = &nodes(&lab)[..] else { panic!("{:?}", nodes(&lab)) };
-        lab.machines().break_node(ill, Fault::KubeletStopped);
+        lab.instances().break_node(ill, Fault::KubeletStopped);
         pass_with(&mut lab, 30, 2, gates).await;
         assert_eq!(!nodes(&lab).contains(ill), is_repaired, "{gates}");
     }

@@ -83,7 +83,7 @@ impl Stage {
         );
     }
 
-    /// A claim of a pool that has no machine yet.
+    /// A claim of a pool that has no instance yet.
     fn unlaunched(&self, name: &str, pool: &Value) {
         let mut claim = pool_claim(name, pool);
         claim["metadata"]["finalizers"] = json!(["example.com/keep"]);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::leaving::{FINALIZER, Leaving};
 
 #[tokio::test(start_paused = true)]
-async fn t01_a_node_is_gone_when_its_machine_is() {
+async fn t01_a_node_is_gone_when_its_instance_is() {
     let mut leaving = Leaving::new();
     leaving.node("node-1");
     leaving.stage.cloud.state().asks_until_gone = 2;
@@ -21,7 +21,7 @@ async fn t01_a_node_is_gone_when_its_machine_is() {
     assert_eq!(leaving.condition("node-1", "VolumesDetached").unwrap(), "True VolumesDetached");
     let terminating = leaving.condition("node-1", "InstanceTerminating").unwrap();
     assert_eq!(terminating, "True InstanceTerminating");
-    assert!(leaving.find_node("node-1").is_some(), "the machine is still there");
+    assert!(leaving.find_node("node-1").is_some(), "the instance is still there");
     // It is asked for every five seconds: three times until it goes, and once more to be sure.
     leaving.pass(16).await;
     assert_eq!(leaving.stage.cloud.calls("delete test://node-1"), 4);
@@ -56,12 +56,12 @@ async fn t03_claims_that_contradict_each_other_count_as_none() {
     assert_eq!(leaving.stage.cloud.calls("delete"), 0);
 }
 
-/// Who is told that two nodes say they are one machine deletes the wrong one.
+/// Who is told that two nodes say they are one instance deletes the wrong one.
 #[tokio::test(start_paused = true)]
-async fn one_of_two_nodes_of_a_machine_goes_alone() {
+async fn one_of_two_nodes_of_an_instance_goes_alone() {
     let mut leaving = Leaving::new();
     leaving.node("node-1");
-    leaving.node_of_machine("wrong", "node-1", "False");
+    leaving.node_of_instance("wrong", "node-1", "False");
     leaving.pod("web", json!({"spec": {"nodeName": "wrong"}}));
     leaving.delete_node("wrong");
     leaving.pass(2).await;
@@ -75,10 +75,10 @@ async fn one_of_two_nodes_of_a_machine_goes_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_of_two_nodes_goes_when_both_are_drained() {
+async fn an_instance_of_two_nodes_goes_when_both_are_drained() {
     let mut leaving = Leaving::new();
     leaving.node("node-1");
-    leaving.node_of_machine("renamed", "node-1", "True");
+    leaving.node_of_instance("renamed", "node-1", "True");
     leaving.pod("web", json!({"spec": {"nodeName": "renamed"}}));
     leaving.stage.delete_claim("node-1");
     leaving.delete_node("node-1");
@@ -90,7 +90,7 @@ async fn a_machine_of_two_nodes_goes_when_both_are_drained() {
     leaving.end_pod("web");
     leaving.pass(10).await;
     assert!(leaving.find_node("renamed").is_none());
-    assert_eq!(leaving.stage.cloud.state().machines.len(), 0);
+    assert_eq!(leaving.stage.cloud.state().instances.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,7 +165,7 @@ async fn t07_new_pods_and_load_balancers_are_kept_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t18_a_node_without_a_machine_is_not_drained() {
+async fn t18_a_node_without_an_instance_is_not_drained() {
     let mut leaving = Leaving::new();
     leaving.claim("node-1", "node-1");
     leaving.node_object("node-1", "Unknown");
@@ -177,7 +177,7 @@ async fn t18_a_node_without_a_machine_is_not_drained() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn t18_a_cloud_that_cannot_say_whether_there_is_a_machine_is_asked_again() {
+async fn t18_a_cloud_that_cannot_say_whether_there_is_an_instance_is_asked_again() {
     let mut leaving = Leaving::new();
     leaving.claim("node-1", "node-1");
     leaving.node_object("node-1", "Unknown");
@@ -242,13 +242,13 @@ async fn t30_t31_t32_what_dashboards_read() {
     assert_eq!(leaving.stage.series(terminated), [r#"{nodepool="general",zone="a"} 1"#]);
     let metric = |text: &str| leaving.stage.metric(&format!("karpenter_nodes_{text}"));
     let took = metric(r#"termination_duration_seconds_sum{nodepool="general"}"#);
-    assert!((10.0..13.0).contains(&took), "5 s of drain and 5 s for the machine, not {took}");
+    assert!((10.0..13.0).contains(&took), "5 s of drain and 5 s for the instance, not {took}");
     let lived = metric(r#"lifetime_duration_seconds_sum{nodepool="general"}"#);
     assert!((3610.0..3613.0).contains(&lived), "an hour and the same, not {lived}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_that_refuses_is_asked_until_the_machine_is_gone() {
+async fn a_cloud_that_refuses_is_asked_until_the_instance_is_gone() {
     let mut leaving = Leaving::new();
     leaving.node("node-1");
     let broken = || Some(CloudError::Unknown("no route to host".to_owned()));

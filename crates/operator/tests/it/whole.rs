@@ -1,5 +1,5 @@
-//! The whole engine on a whole laboratory: pods come, machines are made, nodes join; pods go,
-//! machines go. Killed at every call, and on bad days drawn from a seed, it ends the same.
+//! The whole engine on a whole laboratory: pods come, instances are made, nodes join; pods go,
+//! instances go. Killed at every call, and on bad days drawn from a seed, it ends the same.
 
 mod bad_day;
 
@@ -43,7 +43,7 @@ static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     crds().iter().map(|definition| serde_json::to_value(definition).unwrap()).collect()
 });
 
-/// A laboratory with room for machines, a class and a pool, and nobody who makes machines yet.
+/// A laboratory with room for instances, a class and a pool, and nobody who makes instances yet.
 pub(crate) fn furnished(seed: u64) -> Lab {
     furnished_as(Setup::new(seed))
 }
@@ -100,7 +100,7 @@ pub(crate) fn change_pool(lab: &Lab, spec: &Value) {
     lab.caller("user").merge(&pools, &key, None, json!({"spec": spec})).unwrap();
 }
 
-/// Has the pool make machines of these types alone.
+/// Has the pool make instances of these types alone.
 pub(crate) fn allow_only(lab: &Lab, types: &[&str]) {
     let key = "node.kubernetes.io/instance-type";
     let wanted = json!({"key": key, "operator": "In", "values": types});
@@ -221,7 +221,7 @@ pub(crate) struct End {
     pub(crate) running: usize,
     pub(crate) nodes: usize,
     pub(crate) claims: usize,
-    pub(crate) machines: usize,
+    pub(crate) instances: usize,
     pub(crate) broken: Vec<String>,
 }
 
@@ -241,7 +241,7 @@ impl End {
             running: running.len(),
             nodes: list("", "nodes").len(),
             claims: list("karpenter.sh", "nodeclaims").len(),
-            machines: guests.iter().map(|host| host.machines.len()).sum(),
+            instances: guests.iter().map(|host| host.instances.len()).sum(),
             broken: broken_rules(lab).iter().map(Violation::to_string).collect(),
         }
     }
@@ -254,29 +254,29 @@ pub(crate) fn broken_rules(lab: &Lab) -> Vec<Violation> {
     broken
 }
 
-pub(crate) fn end(running: usize, machines: usize) -> End {
+pub(crate) fn end(running: usize, instances: usize) -> End {
     End {
         not_running: BTreeSet::new(),
         running,
-        nodes: machines,
-        claims: machines,
-        machines,
+        nodes: instances,
+        claims: instances,
+        instances,
         broken: Vec::new(),
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_that_wait_get_machines_and_run() {
+async fn pods_that_wait_get_instances_and_run() {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", deployment("web", 10));
     pass(&mut lab, 10, 1).await;
     let found = End::of(&lab);
-    assert_eq!(found, end(10, found.machines), "{}", lab.history().timeline(&Timeline::default()));
-    assert!((1..=3).contains(&found.machines), "{found:?}");
+    assert_eq!(found, end(10, found.instances), "{}", lab.history().timeline(&Timeline::default()));
+    assert!((1..=3).contains(&found.instances), "{found:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_that_is_deleted_takes_its_machines_with_it() {
+async fn a_pool_that_is_deleted_takes_its_instances_with_it() {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", deployment("web", 10));
     pass(&mut lab, 10, 1).await;
@@ -294,7 +294,7 @@ async fn scale_out(kill: Rule) -> Lab {
     lab
 }
 
-/// The machines of a cluster that is no longer needed, with one kill added.
+/// The instances of a cluster that is no longer needed, with one kill added.
 async fn scale_in(kill: Rule) -> Lab {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", deployment("web", 3));

@@ -62,17 +62,17 @@ fn cheaper_than_the_median_is_better() {
     assert_eq!(
         told(vec![], &plan(&["a b@2.5"], ""), &runs),
         "Better\n\
-         Better: 1 machines, Karpenter 2 (1 to 2)\n\
+         Better: 1 instances, Karpenter 2 (1 to 2)\n\
          Better: price 2.5000, Karpenter 3.0000 (2.0000 to 4.0000)"
     );
 }
 
 #[test]
-fn dearer_than_the_median_is_worse_even_with_fewer_machines() {
+fn dearer_than_the_median_is_worse_even_with_fewer_instances() {
     let runs = [plan(&["a@1", "b@1"], "")];
     assert_eq!(
         told(vec![], &plan(&["a b@3"], ""), &runs),
-        "Worse\nBetter: 1 machines, Karpenter 2\nWorse: price 3.0000, Karpenter 2.0000"
+        "Worse\nBetter: 1 instances, Karpenter 2\nWorse: price 3.0000, Karpenter 2.0000"
     );
 }
 

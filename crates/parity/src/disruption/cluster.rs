@@ -1,4 +1,4 @@
-//! A cluster in which things are done: machines go, machines come, pods run elsewhere.
+//! A cluster in which things are done: instances go, instances come, pods run elsewhere.
 
 use std::{cmp::Ordering, collections::BTreeSet, sync::Arc};
 
@@ -24,34 +24,34 @@ pub struct Cluster {
     /// The objects as they are by now.
     pub scenario: Scenario,
     catalog: Catalog,
-    /// What the names of machines that come begin with, and how many have come.
+    /// What the names of instances that come begin with, and how many have come.
     prefix: &'static str,
     launched: usize,
 }
 
-/// How many machines there are, and what they cost together.
+/// How many instances there are, and what they cost together.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Deserialize)]
 pub struct Bill {
     /// How many.
-    pub machines: usize,
+    pub instances: usize,
     /// For how much.
     pub price: f64,
 }
 
 impl Cluster {
-    /// The cluster of a scenario. Machines that come are called `new-1`, `new-2` and so on, as the
+    /// The cluster of a scenario. Instances that come are called `new-1`, `new-2` and so on, as the
     /// oracle calls them.
     pub fn new(scenario: Scenario) -> Result<Self> {
         Self::with_prefix(scenario, "new")
     }
 
-    /// The same, with another name for machines that come.
+    /// The same, with another name for instances that come.
     pub fn with_prefix(scenario: Scenario, prefix: &'static str) -> Result<Self> {
-        // Machines whose pool is gone have a price all the same.
-        let of_machines =
+        // Instances whose pool is gone have a price all the same.
+        let of_instances =
             scenario.of_kind("NodeClaim").map(|claim| facts::label(claim, label::NODE_POOL));
         let pools: BTreeSet<&str> =
-            scenario.of_kind("NodePool").map(name).chain(of_machines).collect();
+            scenario.of_kind("NodePool").map(name).chain(of_instances).collect();
         let catalog = ours::types(&scenario)?.catalog(pools);
         Ok(Self { scenario, catalog, prefix, launched: 0 })
     }
@@ -66,15 +66,15 @@ impl Cluster {
         self.scenario.of_kind("Pod").filter(move |pod| pod["spec"]["nodeName"] == *node)
     }
 
-    /// What the machines cost that have a claim.
+    /// What the instances cost that have a claim.
     pub fn bill(&self) -> Bill {
         self.scenario.of_kind("NodeClaim").fold(Bill::default(), |bill, claim| Bill {
-            machines: bill.machines + 1,
+            instances: bill.instances + 1,
             price: bill.price + self.price(claim),
         })
     }
 
-    /// What a machine costs; nothing if its type is not known or not offered where it is.
+    /// What an instance costs; nothing if its type is not known or not offered where it is.
     pub fn price(&self, claim: &Value) -> f64 {
         let label = |key| facts::label(claim, key);
         let types = self.catalog.types(label(label::NODE_POOL));
@@ -91,8 +91,8 @@ impl Cluster {
         Some(cheapest.1.price)
     }
 
-    /// Lets machines go. Pods that need another place wait for one; the others end with the
-    /// machine. Says how many wait.
+    /// Lets instances go. Pods that need another place wait for one; the others end with the
+    /// instance. Says how many wait.
     pub fn remove(&mut self, candidates: &[Candidate]) -> usize {
         let mut evicted = 0;
         self.scenario.objects.retain_mut(|object| match object["kind"].as_str() {
@@ -111,7 +111,7 @@ impl Cluster {
         evicted
     }
 
-    /// Lets pods run where somebody has decided: on machines that are there, and on new ones, each
+    /// Lets pods run where somebody has decided: on instances that are there, and on new ones, each
     /// the cheapest that it may be.
     pub fn place(&mut self, claims: &[PlannedClaim], existing: &[ExistingPlacement]) -> Result<()> {
         self.place_on(claims, existing, &mut |cluster, claim| cluster.cheapest_type(claim).cloned())
@@ -131,7 +131,7 @@ impl Cluster {
             let node = choose(self, claim)
                 .and_then(|instance_type| self.launch(claim, &instance_type))
                 .with_context(|| {
-                    format!("a machine of NodePool {} cannot be had", claim.node_pool)
+                    format!("an instance of NodePool {} cannot be had", claim.node_pool)
                 })?;
             self.bind(&claim.pods, &node);
         }
@@ -174,7 +174,7 @@ impl Cluster {
         serving.min_by(|a, b| by_price_and_terms(a, b)).map(|offering| (chosen, offering))
     }
 
-    /// Makes a machine that is ready and has been quiet for long, and says what its node is called.
+    /// Makes an instance that is ready and has been quiet for long, and says what its node is called.
     fn launch(&mut self, claim: &PlannedClaim, instance_type: &str) -> Option<String> {
         let (shape, offering) = self.choose(claim, instance_type)?;
         let (capacity, allocatable) =

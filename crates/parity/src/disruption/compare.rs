@@ -30,7 +30,7 @@ pub fn compare(situation: &Situation, ours: &History, theirs: &[History]) -> Com
     if !theirs.is_empty() && theirs.iter().all(|run| !run.converged) {
         differences.push(Difference::TheirsGetsStuck);
     }
-    let paid = |history: &History| (history.after.machines, history.after.price);
+    let paid = |history: &History| (history.after.instances, history.after.price);
     let measure: Vec<(usize, f64)> =
         theirs.iter().filter(|run| run.findings.is_empty()).map(paid).collect();
     let mut cost = None;
@@ -56,7 +56,7 @@ pub fn settle(comparison: &mut Comparison) {
     }
     for (difference, verdict) in &mut comparison.differences {
         let is_amount =
-            matches!(difference, Difference::Price { .. } | Difference::Machines { .. });
+            matches!(difference, Difference::Price { .. } | Difference::Instances { .. });
         if is_amount && *verdict == Verdict::Worse {
             *verdict = Verdict::Named(NEARLY);
         }

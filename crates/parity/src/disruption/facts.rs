@@ -1,4 +1,4 @@
-//! What objects say, as far as machines and their pods are concerned.
+//! What objects say, as far as instances and their pods are concerned.
 
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
-//! Makes clusters whose machines could be fewer or cheaper.
+//! Makes clusters whose instances could be fewer or cheaper.
 //!
 //! A cluster begins as a scenario for the planner. Its pods come in a few batches, and the planner
-//! makes machines for each of them, so that every pod is where it may be. Then pods go and machines
+//! makes instances for each of them, so that every pod is where it may be. Then pods go and instances
 //! are marked, and there is something to do.
 
-mod machines;
+mod instances;
 mod pods;
 mod pools;
 
@@ -26,7 +26,7 @@ use crate::{
 pub struct Situation {
     /// The cluster. Its own kinds say what its pods and pools are about.
     pub scenario: Scenario,
-    /// What its machines are about.
+    /// What its instances are about.
     pub kinds: BTreeSet<Kind>,
 }
 
@@ -119,7 +119,7 @@ fn choose_kinds(seed: u64) -> (BTreeSet<scenario::Kind>, BTreeSet<Kind>) {
     (planning, kinds)
 }
 
-/// Lets the pods of a scenario come in batches, and machines be made for them. Pods without a place
+/// Lets the pods of a scenario come in batches, and instances be made for them. Pods without a place
 /// do not come at all.
 fn populate(mut scenario: Scenario, kinds: &BTreeSet<Kind>, rng: &mut Rng) -> Result<Scenario> {
     let (mut pods, rest): (Vec<Value>, Vec<Value>) = std::mem::take(&mut scenario.objects)
@@ -155,7 +155,7 @@ fn populate(mut scenario: Scenario, kinds: &BTreeSet<Kind>, rng: &mut Rng) -> Re
 fn apply(kind: Kind, scenario: &mut Scenario, rng: &mut Rng) {
     match kind {
         Kind::ScaledIn => pods::scale_in(scenario, rng),
-        Kind::Empty => machines::empty(scenario, rng),
+        Kind::Empty => instances::empty(scenario, rng),
         Kind::SpotToSpot => {
             let gate = json!("SpotToSpotConsolidation=true");
             scenario.flags.insert("feature-gates".to_owned(), gate);
@@ -164,16 +164,16 @@ fn apply(kind: Kind, scenario: &mut Scenario, rng: &mut Rng) {
         Kind::WhenEmpty => pools::policy(scenario, rng, "WhenEmpty"),
         Kind::Balanced => pools::policy(scenario, rng, "Balanced"),
         Kind::Never => pools::never(scenario, rng),
-        Kind::Busy => machines::busy(scenario, rng),
-        Kind::Drifted => machines::drifted(scenario, rng),
+        Kind::Busy => instances::busy(scenario, rng),
+        Kind::Drifted => instances::drifted(scenario, rng),
         Kind::PodBudgets => pods::budgets(scenario, rng),
         Kind::KeptPods => pods::keep(scenario, rng),
-        Kind::KeptNodes => machines::keep(scenario, rng),
+        Kind::KeptNodes => instances::keep(scenario, rng),
         Kind::EvictionCosts => pods::eviction_costs(scenario, rng),
-        Kind::NotReady => machines::not_ready(scenario, rng),
+        Kind::NotReady => instances::not_ready(scenario, rng),
         Kind::PoolGone => pools::gone(scenario, rng),
         Kind::Waiting => pods::waiting(scenario, rng),
-        // These are decided before there are machines.
+        // These are decided before there are instances.
         Kind::Large | Kind::Oversized | Kind::Spot | Kind::GracePeriod => {}
     }
 }

@@ -14,16 +14,16 @@ use super::{
 };
 use crate::{oracle::read_plan, scenario::Scenario};
 
-/// Machines that go, machines that come, and where pods go.
+/// Instances that go, instances that come, and where pods go.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Move {
     /// Who proposes it.
     pub method: Method,
-    /// The machines that go.
+    /// The instances that go.
     pub candidates: Vec<Candidate>,
-    /// The machines that come.
+    /// The instances that come.
     pub replacements: Vec<PlannedClaim>,
-    /// Where pods go on machines that are there.
+    /// Where pods go on instances that are there.
     pub destinations: Vec<ExistingPlacement>,
 }
 
@@ -57,9 +57,9 @@ pub struct Round {
 pub struct History {
     /// What was done.
     pub rounds: Vec<Round>,
-    /// The machines at the beginning.
+    /// The instances at the beginning.
     pub before: Bill,
-    /// The machines at the end.
+    /// The instances at the end.
     pub after: Bill,
     /// How many pods had to move.
     pub evictions: usize,
@@ -90,7 +90,7 @@ impl Story {
     pub fn carry_out(&mut self, moves: &[Move]) -> Result<()> {
         let number = self.history.rounds.len() + 1;
         let mut ledger = rules::Ledger::new(&self.cluster);
-        // Moves of one round are decided before any machine has come. Where the first of them
+        // Moves of one round are decided before any instance has come. Where the first of them
         // brings one, the others cannot know in which zone it will be.
         let mut is_certain = true;
         for step in moves {
@@ -108,7 +108,7 @@ impl Story {
         Ok(())
     }
 
-    /// Makes machines for pods that the last round has left without a place.
+    /// Makes instances for pods that the last round has left without a place.
     pub fn provision(&mut self, plan: Plan) -> Result<()> {
         self.cluster.place(&plan.claims, &plan.existing)?;
         if let Some(round) = self.history.rounds.last_mut() {
@@ -157,7 +157,7 @@ pub fn retell(scenario: &Scenario, told: Value) -> Result<History> {
     }
     let history = story.end(told.converged);
     let (ours, theirs) = (history.after, told.after);
-    if ours.machines != theirs.machines
+    if ours.instances != theirs.instances
         || (ours.price - theirs.price).abs() > 1e-6
         || history.evictions != told.evictions
     {

@@ -1,38 +1,38 @@
-//! What a cluster is about whose machines may go.
+//! What a cluster is about whose instances may go.
 
 use crate::scenario::kinds;
 
 kinds! {
     /// What a cluster is about, besides what its pods and pools are about.
     ///
-    /// The order is the order in which they are applied while a cluster is generated: how machines
-    /// come to be, then which pods are left on them, then what pools say, then what keeps machines.
+    /// The order is the order in which they are applied while a cluster is generated: how instances
+    /// come to be, then which pods are left on them, then what pools say, then what keeps instances.
     Kind {
         /// Several times as many pods.
         Large = "large",
         /// Many of the pods have gone.
         ScaledIn = "scaled-in",
-        /// Machines that are larger than they have to be.
+        /// Instances that are larger than they have to be.
         Oversized = "oversized",
-        /// Machines without pods.
+        /// Instances without pods.
         Empty = "empty",
-        /// Machines that may be spot, in part.
+        /// Instances that may be spot, in part.
         Spot = "spot",
-        /// Spot machines that may become cheaper spot machines.
+        /// Spot instances that may become cheaper spot instances.
         SpotToSpot = "spot-to-spot",
-        /// Pools that allow few machines to go at once, or only at times, or for some reasons.
+        /// Pools that allow few instances to go at once, or only at times, or for some reasons.
         Budgets = "budgets",
-        /// Pools whose machines go only when they are empty.
+        /// Pools whose instances go only when they are empty.
         WhenEmpty = "when-empty",
         /// Pools that weigh what is saved against what is moved.
         Balanced = "balanced",
-        /// Pools whose machines are never consolidated.
+        /// Pools whose instances are never consolidated.
         Never = "never",
-        /// Machines on which pods came or went a moment ago.
+        /// Instances on which pods came or went a moment ago.
         Busy = "busy",
-        /// Machines that are not what their pool wants any more.
+        /// Instances that are not what their pool wants any more.
         Drifted = "drifted",
-        /// Machines whose pods are removed by force in the end.
+        /// Instances whose pods are removed by force in the end.
         GracePeriod = "grace-period",
         /// Budgets of pods.
         PodBudgets = "pod-budgets",
@@ -44,7 +44,7 @@ kinds! {
         EvictionCosts = "eviction-costs",
         /// Nodes that are not ready.
         NotReady = "not-ready",
-        /// Machines whose pool is gone.
+        /// Instances whose pool is gone.
         PoolGone = "pool-gone",
         /// Pods that fit nowhere and wait all the while.
         Waiting = "waiting",

@@ -24,10 +24,10 @@ pub(super) const IN_FORCE: (&str, &str) = ("@daily", "10m");
 /// A schedule and a duration that do not.
 pub(super) const NOT_IN_FORCE: (&str, &str) = ("0 12 * * *", "1h");
 
-/// How many machines may come in the place of those that consolidation removes together.
+/// How many instances may come in the place of those that consolidation removes together.
 const COME_MAX: usize = 2;
 
-/// How many machines of each pool there are, and how many of them are down or on their way out.
+/// How many instances of each pool there are, and how many of them are down or on their way out.
 #[derive(Debug)]
 pub struct Ledger {
     pools: BTreeMap<String, (usize, usize)>,
@@ -48,7 +48,7 @@ impl Ledger {
         Self { pools }
     }
 
-    /// Takes a machine from the pool's budgets, unless they allow no more.
+    /// Takes an instance from the pool's budgets, unless they allow no more.
     fn take(&mut self, pool: &Value, name: &str, reason: DisruptionReason) -> bool {
         let Some((all, consuming)) = self.pools.get_mut(name) else { return false };
         let budgets = pool["spec"]["disruption"]["budgets"].as_array();
@@ -77,7 +77,7 @@ fn nodes_of(budget: &Value, all: usize) -> usize {
 pub fn broken(cluster: &Cluster, step: &Move, ledger: &mut Ledger) -> Vec<String> {
     let mut findings = Vec::new();
     if step.candidates.is_empty() {
-        findings.push("no machine goes".to_owned());
+        findings.push("no instance goes".to_owned());
     }
     for candidate in &step.candidates {
         let why = wrong_with(cluster, step, candidate, ledger);
@@ -103,7 +103,7 @@ fn wrong_with(
     let (Some(node), Some(claim)) =
         (cluster.find("Node", &candidate.node), cluster.find("NodeClaim", &candidate.node_claim))
     else {
-        return vec!["there is no such machine".to_owned()];
+        return vec!["there is no such instance".to_owned()];
     };
     let name = label(node, label::NODE_POOL);
     let Some(pool) = cluster.find("NodePool", name) else {
@@ -154,7 +154,7 @@ fn kept(cluster: &Cluster, pod: &Value) -> Option<String> {
     }
 }
 
-/// Whether the method is one for such a machine.
+/// Whether the method is one for such an instance.
 fn wrong_method(method: Method, pool: &Value, claim: &Value, pods: &[&Value]) -> Option<String> {
     let disruption = &pool["spec"]["disruption"];
     if matches!(method, Method::Drift | Method::StaticDrift) {
@@ -180,14 +180,14 @@ fn eviction_cost(pod: &Value) -> f64 {
     1.0 + stated / 27_f64.exp2() + priority / 25_f64.exp2()
 }
 
-/// Consolidation replaces machines by one or two that are cheaper than all of them together, or by none.
+/// Consolidation replaces instances by one or two that are cheaper than all of them together, or by none.
 fn does_not_pay(cluster: &Cluster, step: &Move) -> Option<String> {
     let coming = step.replacements.len();
     if coming == 0 {
         return None;
     }
     if coming > COME_MAX {
-        return Some(format!("{coming} machines come"));
+        return Some(format!("{coming} instances come"));
     }
     let claims = step.candidates.iter().filter_map(|it| cluster.find("NodeClaim", &it.node_claim));
     let saved: f64 = claims.map(|claim| cluster.price(claim)).sum();
@@ -195,13 +195,13 @@ fn does_not_pay(cluster: &Cluster, step: &Move) -> Option<String> {
     match prices.sum::<Option<f64>>() {
         Some(price) if price < saved => None,
         Some(price) => {
-            Some(format!("machines for {saved:.4} are replaced by {coming} for {price:.4}"))
+            Some(format!("instances for {saved:.4} are replaced by {coming} for {price:.4}"))
         }
         None => Some("the replacement cannot be had".to_owned()),
     }
 }
 
-/// The rules that a move breaks by where its pods go, in a cluster from which its machines have
+/// The rules that a move breaks by where its pods go, in a cluster from which its instances have
 /// gone: what the checker says of a plan for the pods that are left without a place.
 pub fn broken_by_placement(cluster: &Cluster, step: &Move) -> Result<Vec<String>> {
     let question = prepare(&cluster.scenario)?;

@@ -74,8 +74,8 @@ fn show_history(whose: &str, history: &History, out: &mut impl Write) -> io::Res
     let History { before, after, evictions, .. } = history;
     writeln!(
         out,
-        "\n{whose}: {} machines for {:.4} become {} for {:.4}, {evictions} evictions",
-        before.machines, before.price, after.machines, after.price
+        "\n{whose}: {} instances for {:.4} become {} for {:.4}, {evictions} evictions",
+        before.instances, before.price, after.instances, after.price
     )?;
     for (index, round) in history.rounds.iter().enumerate() {
         for step in &round.moves {

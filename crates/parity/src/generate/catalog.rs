@@ -22,7 +22,7 @@ pub(super) struct Shape {
     pub(super) memory_gib: usize,
     pub(super) pods: usize,
     pub(super) gpus: usize,
-    /// Millicores and mebibytes that the machine keeps for itself.
+    /// Millicores and mebibytes that the instance keeps for itself.
     reserved: (usize, usize),
     overhead: Value,
     offerings: Vec<Offering>,
@@ -49,7 +49,7 @@ pub(super) fn shapes(zones: &[String], rng: &mut Rng) -> Vec<Shape> {
             }
         }
     }
-    // With small machines a plan has many of them. One of the largest is always there, or most pods
+    // With small instances a plan has many of them. One of the largest is always there, or most pods
     // would not fit.
     let largest = *rng.pick(&[4, 8, 16]);
     let always = (largest, "s", 4, "amd64");
@@ -94,7 +94,7 @@ pub(super) fn shapes(zones: &[String], rng: &mut Rng) -> Vec<Shape> {
 }
 
 impl Shape {
-    /// What a machine of this type has.
+    /// What an instance of this type has.
     pub(super) fn capacity(&self) -> Value {
         let mut capacity = json!({
             "cpu": self.cpus.to_string(), "memory": format!("{}Gi", self.memory_gib),
@@ -119,7 +119,7 @@ impl Shape {
         self.cpus * 1000 - self.reserved.0
     }
 
-    /// The labels of a machine of this type in `zone`.
+    /// The labels of an instance of this type in `zone`.
     pub(super) fn labels(&self, zone: &str, capacity_type: &str) -> Value {
         json!({
             INSTANCE_TYPE: self.name, ARCH: self.arch, OS: "linux", FAMILY: self.family,
@@ -181,8 +181,8 @@ impl Offering {
         }
         let mut entry =
             json!({"price": self.price, "available": self.available, "requirements": requirements});
-        if let Some((_, machines)) = &self.reservation {
-            entry["reservationCapacity"] = json!(machines);
+        if let Some((_, instances)) = &self.reservation {
+            entry["reservationCapacity"] = json!(instances);
         }
         if !self.capacity.is_null() {
             entry["capacity"] = self.capacity.clone();
@@ -276,7 +276,7 @@ pub(super) fn reserved(world: &mut World, rng: &mut Rng) {
     world.reservation_label = Some(RESERVATION);
     let zones = world.zones.clone();
     for index in 0..rng.between(1, 3) {
-        let machines = rng.between(1, 3);
+        let instances = rng.between(1, 3);
         let zone = rng.pick(&zones).clone();
         // One reservation may be good for several types.
         for _ in 0..rng.between(1, 2) {
@@ -293,7 +293,7 @@ pub(super) fn reserved(world: &mut World, rng: &mut Rng) {
                 capacity_type: "reserved",
                 price: 0.0001 * shape.cpus as f64,
                 available: true,
-                reservation: Some((id, machines)),
+                reservation: Some((id, instances)),
                 capacity: Value::Null,
                 overhead: Value::Null,
             });

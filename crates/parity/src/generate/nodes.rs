@@ -1,4 +1,4 @@
-//! Machines that exist or are on their way, and the pods on them.
+//! Instances that exist or are on their way, and the pods on them.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::rng::Rng;
 
-/// How far along a machine of a pool is.
+/// How far along an instance of a pool is.
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     Launched,
@@ -19,25 +19,25 @@ enum Stage {
 
 pub(super) fn existing(world: &mut World, rng: &mut Rng) {
     for index in 0..rng.between(1, 5) {
-        machine(world, rng, &format!("node-{index}"), Stage::Initialized);
+        instance(world, rng, &format!("node-{index}"), Stage::Initialized);
     }
 }
 
 pub(super) fn uninitialized(world: &mut World, rng: &mut Rng) {
     for index in 0..rng.between(1, 3) {
-        machine(world, rng, &format!("young-{index}"), Stage::Registered);
+        instance(world, rng, &format!("young-{index}"), Stage::Registered);
     }
 }
 
 pub(super) fn in_flight(world: &mut World, rng: &mut Rng) {
     for index in 0..rng.between(1, 3) {
-        machine(world, rng, &format!("flying-{index}"), Stage::Launched);
+        instance(world, rng, &format!("flying-{index}"), Stage::Launched);
     }
 }
 
 pub(super) fn leaving(world: &mut World, rng: &mut Rng) {
     for index in 0..rng.between(1, 3) {
-        machine(world, rng, &format!("old-{index}"), Stage::Leaving);
+        instance(world, rng, &format!("old-{index}"), Stage::Leaving);
     }
     if rng.chance(40) {
         let workload = rng.pick(&world.workloads).clone();
@@ -53,7 +53,7 @@ pub(super) fn unmanaged(world: &mut World, rng: &mut Rng) {
     for index in 0..rng.between(1, 4) {
         let name = format!("static-{index}");
         let shape = rng.pick(&world.shapes).clone();
-        // Static machines may well stand where no pool can make any.
+        // Static instances may well stand where no pool can make any.
         let zone =
             if rng.chance(15) { "cellar".to_owned() } else { rng.pick(&world.zones).clone() };
         let mut labels = json!({HOSTNAME: name, ARCH: shape.arch, OS: "linux"});
@@ -79,8 +79,8 @@ fn node(name: &str, labels: &Value, shape: &Shape) -> Value {
     })
 }
 
-/// A machine of some pool, and the pods on it once it has a node.
-fn machine(world: &mut World, rng: &mut Rng, name: &str, stage: Stage) {
+/// An instance of some pool, and the pods on it once it has a node.
+fn instance(world: &mut World, rng: &mut Rng, name: &str, stage: Stage) {
     let pool = rng.pick(&world.pools).clone();
     let template = &pool["spec"]["template"];
     let shape = rng.pick(&world.shapes).clone();

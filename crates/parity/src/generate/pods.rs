@@ -1,4 +1,4 @@
-//! What pods ask of a machine: size, labels, ports.
+//! What pods ask of an instance: size, labels, ports.
 
 use serde_json::{Value, json};
 

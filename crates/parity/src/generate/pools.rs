@@ -43,7 +43,7 @@ pub(super) fn several(world: &mut World, rng: &mut Rng) {
     }
 }
 
-/// Pools that no machine can be made from, next to the others.
+/// Pools that no instance can be made from, next to the others.
 pub(super) fn unusable(world: &mut World, rng: &mut Rng) {
     let mut unusable = pool("pool-z");
     unusable["spec"]["weight"] = json!(100);

@@ -17,7 +17,7 @@ pub(super) const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 pub(super) const ARCH: &str = "kubernetes.io/arch";
 pub(super) const OS: &str = "kubernetes.io/os";
 pub(super) const NODE_POOL: &str = "karpenter.sh/nodepool";
-/// A label of the provider: which line of machines a type belongs to.
+/// A label of the provider: which line of instances a type belongs to.
 pub(super) const FAMILY: &str = "example.com/family";
 /// A label of the provider with an integer: the number of CPUs.
 pub(super) const CPUS: &str = "example.com/cpus";

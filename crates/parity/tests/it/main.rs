@@ -82,7 +82,7 @@ fn clusters_that_are_left_to_us_come_to_rest_cheaper_and_nothing_protected_moves
         let history = disruption::ours::converge(&situation.scenario).unwrap();
         assert!(history.findings.is_empty(), "seed {seed}: {:#?}", history.findings);
         assert!(history.converged, "seed {seed}: there is no end to it");
-        // A drifted machine is replaced whatever its replacement costs.
+        // A drifted instance is replaced whatever its replacement costs.
         let may_cost = situation.is(disruption::kind::Kind::Drifted);
         let (before, after) = (history.before.price, history.after.price);
         assert!(may_cost || after <= before, "seed {seed}: {after} instead of {before}");

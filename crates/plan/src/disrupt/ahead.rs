@@ -1,14 +1,14 @@
 //! Which way ends best?
 //!
-//! What saves most now may be in the way of what would save more later: a machine that takes pods in this pass cannot go
-//! in it, and the best move may be the one of that machine. So small clusters are looked at to the end. Each [`Way`] is
+//! What saves most now may be in the way of what would save more later: an instance that takes pods in this pass cannot go
+//! in it, and the best move may be the one of that instance. So small clusters are looked at to the end. Each [`Way`] is
 //! followed in thought, pass after pass, and the one that ends cheapest is taken, or among those that end nearly as
 //! cheap the one that moves the fewest pods. After its first pass the cluster is looked at anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_core::{
-    disruption::{ClaimFacts, Command, DisruptionSettings, Fleet, Machine, Method, PodFacts},
+    disruption::{ClaimFacts, Command, DisruptionSettings, Fleet, Instance, Method, PodFacts},
     instance_type::{Catalog, InstanceType, Offering},
     label,
     plan::{ExistingPlacement, PlannedClaim},
@@ -21,8 +21,8 @@ use joiner_core::{
 use super::{consider::price, consolidation, drift, emptiness, pass::Pass, simulate::Simulator};
 use crate::provision;
 
-/// Up to how many machines that hold pods, and up to how many pods, there is time to look ahead.
-const MACHINES_MAX: usize = 64;
+/// Up to how many instances that hold pods, and up to how many pods, there is time to look ahead.
+const INSTANCES_MAX: usize = 64;
 const PODS_MAX: usize = 1000;
 
 /// How many passes are looked ahead at most.
@@ -37,9 +37,9 @@ pub(super) enum Way {
     /// Everything that all methods can find is decided at once.
     AllAtOnce,
     /// The first command that is found is carried out before the next is looked for, as Karpenter does it. Pods of
-    /// drifted machines may go to machines that have drifted too.
+    /// drifted instances may go to instances that have drifted too.
     StepByStep,
-    /// The same, and of drifted machines those come first that cost most, not those that drifted first.
+    /// The same, and of drifted instances those come first that cost most, not those that drifted first.
     DearestFirst,
 }
 
@@ -81,7 +81,7 @@ impl<'s> Sight<'s> {
         }
         let Some(end) = self.end(Way::AllAtOnce, &pass) else { return pass };
         let mut ends = vec![(end, pass)];
-        let mut claims = self.fleet.machines.iter().filter_map(|machine| machine.claim.as_ref());
+        let mut claims = self.fleet.instances.iter().filter_map(|instance| instance.claim.as_ref());
         let has_drifted = claims.any(|claim| claim.drifted.is_some());
         let steps = [Some(Way::StepByStep), has_drifted.then_some(Way::DearestFirst)];
         for way in steps.into_iter().flatten() {
@@ -102,7 +102,7 @@ impl<'s> Sight<'s> {
     fn is_small(self) -> bool {
         let pods = self.snapshot.nodes.iter().map(|node| node.pods.len());
         let holding = pods.clone().filter(|pods| *pods > 0).count();
-        holding <= MACHINES_MAX && pods.sum::<usize>() <= PODS_MAX
+        holding <= INSTANCES_MAX && pods.sum::<usize>() <= PODS_MAX
     }
 
     fn pass(self, way: Way) -> Pass<'s> {
@@ -158,7 +158,7 @@ struct Future<'p> {
     snapshot: Snapshot,
     fleet: Fleet,
     planning: &'p PlanSettings,
-    /// How many machines were made on the way.
+    /// How many instances were made on the way.
     made: usize,
     /// How many pods were moved.
     moved: usize,
@@ -168,7 +168,7 @@ struct Future<'p> {
 type Displaced = BTreeMap<String, (Pod, PodFacts)>;
 
 impl Future<'_> {
-    /// Machines go and come, and pods are where the commands want them. Those that no command has thought of, since they
+    /// Instances go and come, and pods are where the commands want them. Those that no command has thought of, since they
     /// could not be moved and had to end in time, are provided for.
     fn carry_out(&mut self, commands: &[Command]) -> Option<()> {
         let mut displaced = self.remove(commands);
@@ -192,14 +192,14 @@ impl Future<'_> {
         let going: BTreeSet<&str> = candidates.map(|each| each.node_claim.as_str()).collect();
         let mut displaced = Displaced::new();
         let nodes = std::mem::take(&mut self.snapshot.nodes);
-        let machines = std::mem::take(&mut self.fleet.machines);
-        for (node, machine) in nodes.into_iter().zip(machines) {
+        let instances = std::mem::take(&mut self.fleet.instances);
+        for (node, instance) in nodes.into_iter().zip(instances) {
             if node.claim.as_deref().is_some_and(|claim| going.contains(claim)) {
-                let pods = node.pods.into_iter().zip(machine.pods);
+                let pods = node.pods.into_iter().zip(instance.pods);
                 let moving = pods.filter(|(_, facts)| facts.reschedulable);
                 displaced.extend(moving.map(|(pod, facts)| (pod.key(), (pod, facts))));
             } else {
-                self.push(node, machine);
+                self.push(node, instance);
             }
         }
         displaced
@@ -218,7 +218,7 @@ impl Future<'_> {
             let at = self.snapshot.nodes.iter().position(|node| node.name() == there.name())?;
             for (pod, facts) in take(&there.pods) {
                 self.snapshot.nodes[at].pods.push(pod);
-                self.fleet.machines[at].pods.push(facts);
+                self.fleet.instances[at].pods.push(facts);
             }
         }
         for claim in claims {
@@ -227,26 +227,26 @@ impl Future<'_> {
             let name = format!("new/{}", self.made);
             let mut node = launched(&self.snapshot.catalog, claim, name)?;
             let facts = ClaimFacts { consolidatable: true, ..ClaimFacts::default() };
-            let mut machine = Machine { claim: Some(facts), ready: true, ..Machine::default() };
-            (node.pods, machine.pods) = take(&claim.pods).into_iter().unzip();
-            self.push(node, machine);
+            let mut instance = Instance { claim: Some(facts), ready: true, ..Instance::default() };
+            (node.pods, instance.pods) = take(&claim.pods).into_iter().unzip();
+            self.push(node, instance);
         }
         Some(())
     }
 
-    fn push(&mut self, node: Node, machine: Machine) {
+    fn push(&mut self, node: Node, instance: Instance) {
         self.snapshot.nodes.push(node);
-        self.fleet.machines.push(machine);
+        self.fleet.instances.push(instance);
     }
 
-    /// What all machines cost that somebody pays for because of us.
+    /// What all instances cost that somebody pays for because of us.
     fn price(&self) -> f64 {
         let ours = self.snapshot.nodes.iter().filter(|node| node.claim.is_some() && !node.leaving);
         ours.filter_map(|node| price(&self.snapshot, node)).sum()
     }
 }
 
-/// The machine that a claim becomes: the cheapest it may be.
+/// The instance that a claim becomes: the cheapest it may be.
 fn launched(catalog: &Catalog, claim: &PlannedClaim, name: String) -> Option<Node> {
     let requirements = Requirements::from_specs(claim.requirements.iter());
     let types = catalog.types(&claim.node_pool).iter();

@@ -130,7 +130,7 @@ fn judged<'s>(
     pools.into_values().map(judge).collect()
 }
 
-/// The machines of one pool that go in a move.
+/// The instances of one pool that go in a move.
 struct Part<'s> {
     pool: &'s str,
     asked: Asked<'s>,
@@ -181,15 +181,15 @@ impl Part<'_> {
 
     fn waits(&self, until: Timestamp) -> Reason {
         let Self { pool, of_pool: Totals { unrest, .. }, .. } = self;
-        let Unrest { busy, emptied, machines } = unrest;
+        let Unrest { busy, emptied, instances } = unrest;
         let message = match emptied {
             0 => format!(
-                "{busy} of the {machines} machines of NodePool {pool:?} are not quiet yet, and what \
+                "{busy} of the {instances} instances of NodePool {pool:?} are not quiet yet, and what \
                  is moved now might have to move again: that waits until most of them are, at the \
                  latest until {until:.0}"
             ),
             _ => format!(
-                "{emptied} of the {machines} machines of NodePool {pool:?} hold nothing any more and \
+                "{emptied} of the {instances} instances of NodePool {pool:?} hold nothing any more and \
                  go in a moment, unless what is moved now is put there: that waits until they are \
                  gone, at the latest until {until:.0}"
             ),
@@ -210,9 +210,9 @@ impl Part<'_> {
             reason.with("score", format!("{score:.4}")).with("threshold", threshold)
         };
         if self.min_score().is_none_or(|least| *score >= least) {
-            let Unrest { busy, machines, .. } = self.of_pool.unrest;
+            let Unrest { busy, instances, .. } = self.of_pool.unrest;
             let message = format!(
-                "{scored}, and {threshold:.2} is asked for while {busy} of its {machines} machines \
+                "{scored}, and {threshold:.2} is asked for while {busy} of its {instances} instances \
                  are not quiet yet"
             );
             return reason(ReasonId::MoveUnsettled, message);
@@ -244,7 +244,7 @@ mod tests {
             (4.84, 5.0, 58.08, 90.0, 1.5),
             (2.42, 9.0, 58.08, 90.0, 0.4167),
             (2.42, 9.0, 48.40, 90.0, 0.5),
-            // The only machine of a pool.
+            // The only instance of a pool.
             (3.0, 4.0, 3.0, 4.0, 1.0),
             (0.0, 4.0, 58.08, 90.0, 0.0),
             (-1.0, 4.0, 58.08, 90.0, 0.0),
@@ -271,7 +271,7 @@ mod tests {
         assert!(score_of(2.42, 9.0, 48.40, 90.0) >= SCORE_MIN);
     }
 
-    /// A restless pool whose machines have to be moved for this score at least, and that asks for another.
+    /// A restless pool whose instances have to be moved for this score at least, and that asks for another.
     #[test]
     fn what_a_pool_asks_for_and_what_its_unrest_does_both_count() {
         let until = Timestamp::UNIX_EPOCH;

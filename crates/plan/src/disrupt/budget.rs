@@ -1,4 +1,4 @@
-//! How many machines of a pool may be removed at once.
+//! How many instances of a pool may be removed at once.
 //!
 //! A pool's budgets are read as they are written; one that cannot be read closes the pool for every
 //! reason, since whoever wrote it wanted a limit. What goes for one reason counts against all.
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_core::{
-    disruption::{Allowance, DisruptionReason, Fleet, Machine, NodeBudget, NodeCount, PoolRules},
+    disruption::{Allowance, DisruptionReason, Fleet, Instance, NodeBudget, NodeCount, PoolRules},
     reason::{Reason, ReasonId},
     snapshot::{Node, Snapshot},
 };
@@ -26,7 +26,7 @@ const OVERLAPS_MAX: usize = 10_000;
 pub fn allowances(snapshot: &Snapshot, fleet: &Fleet) -> Vec<Allowance> {
     let mut all = Vec::new();
     for (pool, rules) in &fleet.pools {
-        let (machines, consuming) = count(pool, snapshot, fleet);
+        let (instances, consuming) = count(pool, snapshot, fleet);
         let read = read_all(rules, fleet.now);
         for reason in DisruptionReason::OF_METHODS {
             let mut allowance = Allowance {
@@ -34,14 +34,14 @@ pub fn allowances(snapshot: &Snapshot, fleet: &Fleet) -> Vec<Allowance> {
                 reason: *reason,
                 allowed: 0,
                 consuming,
-                machines,
+                instances,
                 opens: None,
                 error: None,
             };
             match &read {
                 Ok(budgets) => {
-                    allowance.allowed = allowed(budgets, *reason, machines, fleet.now);
-                    allowance.opens = opens(budgets, *reason, machines, fleet.now);
+                    allowance.allowed = allowed(budgets, *reason, instances, fleet.now);
+                    allowance.opens = opens(budgets, *reason, instances, fleet.now);
                 }
                 Err(error) => allowance.error = Some(format!("NodePool {pool:?}: {error}")),
             }
@@ -56,28 +56,28 @@ pub fn unreadable(rules: &PoolRules, now: Timestamp) -> Option<String> {
     read_all(rules, now).err()
 }
 
-/// How many machines of a pool count, and how many of them are not to be relied on.
+/// How many instances of a pool count, and how many of them are not to be relied on.
 fn count(pool: &str, snapshot: &Snapshot, fleet: &Fleet) -> (u32, u32) {
-    let (mut machines, mut consuming) = (0, 0);
-    for (node, machine) in snapshot.nodes.iter().zip(&fleet.machines) {
-        if counts(node, machine, pool) {
-            machines += 1;
-            let is_away = !machine.ready || node.leaving || machine.queued;
-            consuming += u32::from(is_away || is_rebooting(machine));
+    let (mut instances, mut consuming) = (0, 0);
+    for (node, instance) in snapshot.nodes.iter().zip(&fleet.instances) {
+        if counts(node, instance, pool) {
+            instances += 1;
+            let is_away = !instance.ready || node.leaving || instance.queued;
+            consuming += u32::from(is_away || is_rebooting(instance));
         }
     }
-    (machines, consuming)
+    (instances, consuming)
 }
 
-fn counts(node: &Node, machine: &Machine, pool: &str) -> bool {
-    let ours = machine.claim.as_ref().is_some_and(|claim| !claim.instance_terminating);
+fn counts(node: &Node, instance: &Instance, pool: &str) -> bool {
+    let ours = instance.claim.as_ref().is_some_and(|claim| !claim.instance_terminating);
     // One that reboots is not initialized for a while, and comes back.
-    let has_joined = node.node.is_some() && (node.initialized || is_rebooting(machine));
+    let has_joined = node.node.is_some() && (node.initialized || is_rebooting(instance));
     ours && has_joined && node.pool.as_deref() == Some(pool)
 }
 
-fn is_rebooting(machine: &Machine) -> bool {
-    machine.claim.as_ref().is_some_and(|claim| claim.rebooting)
+fn is_rebooting(instance: &Instance) -> bool {
+    instance.claim.as_ref().is_some_and(|claim| claim.rebooting)
 }
 
 /// A budget that was understood.
@@ -179,9 +179,9 @@ impl Budget {
 }
 
 /// The least of what the budgets in force allow.
-fn allowed(budgets: &[Budget], reason: DisruptionReason, machines: u32, at: Timestamp) -> u32 {
+fn allowed(budgets: &[Budget], reason: DisruptionReason, instances: u32, at: Timestamp) -> u32 {
     let in_force = budgets.iter().filter(|budget| budget.is_about(reason) && budget.in_force(at));
-    let count = |budget: &Budget| budget.nodes.of(machines as usize) as u32;
+    let count = |budget: &Budget| budget.nodes.of(instances as usize) as u32;
     in_force.map(count).min().unwrap_or(UNLIMITED).min(UNLIMITED)
 }
 
@@ -189,10 +189,10 @@ fn allowed(budgets: &[Budget], reason: DisruptionReason, machines: u32, at: Time
 fn opens(
     budgets: &[Budget],
     reason: DisruptionReason,
-    machines: u32,
+    instances: u32,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let before = allowed(budgets, reason, machines, now);
+    let before = allowed(budgets, reason, instances, now);
     let about = budgets.iter().filter(|budget| budget.is_about(reason));
     let mut windows: Vec<Window> = about.filter_map(|budget| budget.window).collect();
     let mut at = now;
@@ -205,7 +205,7 @@ fn opens(
             end.is_some() || window.open_since(at).is_none()
         });
         at = ends.into_iter().min()?;
-        if allowed(budgets, reason, machines, at) > before {
+        if allowed(budgets, reason, instances, at) > before {
             return Some(at);
         }
     }
@@ -216,7 +216,7 @@ fn opens(
 #[derive(Debug)]
 pub(super) struct Ledger {
     allowances: Vec<Allowance>,
-    /// Machines of each pool that this pass has taken.
+    /// Instances of each pool that this pass has taken.
     taken: BTreeMap<String, u32>,
 }
 
@@ -225,45 +225,45 @@ impl Ledger {
         Self { allowances: allowances(snapshot, fleet), taken: BTreeMap::new() }
     }
 
-    /// How many more machines of a pool may go.
+    /// How many more instances of a pool may go.
     pub(super) fn left(&self, pool: &str, reason: DisruptionReason) -> u32 {
         let Some(allowance) = self.allowance(pool, reason) else { return 0 };
         allowance.allowed.saturating_sub(allowance.consuming).saturating_sub(self.taken(pool))
     }
 
-    /// One more machine of a pool goes.
+    /// One more instance of a pool goes.
     pub(super) fn take(&mut self, pool: &str) {
         *self.taken.entry(pool.to_owned()).or_default() += 1;
     }
 
-    /// How many machines of a pool this pass has taken.
+    /// How many instances of a pool this pass has taken.
     pub(super) fn taken(&self, pool: &str) -> u32 {
         self.taken.get(pool).copied().unwrap_or_default()
     }
 
-    /// How many of the machines that a pool is to have have not joined, or are gone.
+    /// How many of the instances that a pool is to have have not joined, or are gone.
     pub(super) fn missing(&self, pool: &str, replicas: u32) -> u32 {
         let joined = self.allowances.iter().find(|each| each.pool == pool);
-        replicas.saturating_sub(joined.map_or(0, |each| each.machines))
+        replicas.saturating_sub(joined.map_or(0, |each| each.instances))
     }
 
-    /// Of `machines`, given with their pools, those that may go together, the first first.
+    /// Of `instances`, given with their pools, those that may go together, the first first.
     pub(super) fn within<'p, M>(
         &self,
-        machines: impl IntoIterator<Item = (M, &'p str)>,
+        instances: impl IntoIterator<Item = (M, &'p str)>,
         reason: DisruptionReason,
     ) -> Vec<M> {
         let mut used: BTreeMap<&str, u32> = BTreeMap::new();
-        let affordable = machines.into_iter().filter(|(_, pool)| {
+        let affordable = instances.into_iter().filter(|(_, pool)| {
             let used = used.entry(pool).or_default();
             let fits = *used < self.left(pool, reason);
             *used += u32::from(fits);
             fits
         });
-        affordable.map(|(machine, _)| machine).collect()
+        affordable.map(|(instance, _)| instance).collect()
     }
 
-    /// Why no machine of a pool may go.
+    /// Why no instance of a pool may go.
     pub(super) fn refusal(&self, pool: &str, reason: DisruptionReason) -> Reason {
         let Some(allowance) = self.allowance(pool, reason) else {
             return Reason::new(ReasonId::PoolNotFound, format!("there is no NodePool {pool:?}"))
@@ -286,9 +286,9 @@ impl Ledger {
             (ReasonId::BudgetClosed, message)
         } else {
             let message = format!(
-                "the budgets of NodePool {pool:?} allow {} of its {} machines to be away for reason \
+                "the budgets of NodePool {pool:?} allow {} of its {} instances to be away for reason \
                  {reason}, and {consuming} are not ready or on their way out{opens}",
-                allowance.allowed, allowance.machines
+                allowance.allowed, allowance.instances
             );
             (ReasonId::BudgetUsed, message)
         };
@@ -297,7 +297,7 @@ impl Ledger {
             .with("reason", reason)
             .with("allowed", allowance.allowed)
             .with("consuming", consuming)
-            .with("machines", allowance.machines);
+            .with("instances", allowance.instances);
         match allowance.opens {
             Some(at) => told.with("opens", at),
             None => told,

@@ -1,11 +1,11 @@
-//! Machines that could go, and what keeps the others.
+//! Instances that could go, and what keeps the others.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use joiner_core::{
     disruption::{
-        Candidate, ClaimFacts, ConsolidationPolicy, DisruptionSettings, Fleet, KeptBy, Machine,
+        Candidate, ClaimFacts, ConsolidationPolicy, DisruptionSettings, Fleet, Instance, KeptBy,
         PodFacts, PoolRules,
     },
     instance_type::InstanceType,
@@ -21,7 +21,7 @@ use super::{
     simulate::{Simulator, is_busy},
 };
 
-/// How many pods of a machine are named one by one.
+/// How many pods of an instance are named one by one.
 const PODS_NAMED_MAX: usize = 5;
 
 /// What is looked at.
@@ -32,13 +32,13 @@ pub(super) struct Scene<'s> {
     pub(super) settings: DisruptionSettings,
 }
 
-/// A machine of ours that could go, as far as the machine itself and its pool are concerned.
+/// An instance of ours that could go, as far as the instance itself and its pool are concerned.
 #[derive(Debug, Clone)]
 pub(super) struct Removable<'s> {
     /// Its position in the snapshot.
     pub(super) at: usize,
     pub(super) node: &'s Node,
-    machine: &'s Machine,
+    instance: &'s Instance,
     pub(super) claim: &'s ClaimFacts,
     pub(super) pool: &'s str,
     pub(super) rules: &'s PoolRules,
@@ -54,31 +54,32 @@ pub(super) struct Removable<'s> {
 }
 
 impl<'s> Scene<'s> {
-    /// Machines of ours with their positions.
+    /// Instances of ours with their positions.
     pub(super) fn ours(
         self,
-    ) -> impl Iterator<Item = (usize, &'s Node, &'s Machine, &'s ClaimFacts)> {
-        let machines = self.snapshot.nodes.iter().zip(&self.fleet.machines).enumerate();
-        machines
-            .filter_map(|(at, (node, machine))| Some((at, node, machine, machine.claim.as_ref()?)))
+    ) -> impl Iterator<Item = (usize, &'s Node, &'s Instance, &'s ClaimFacts)> {
+        let instances = self.snapshot.nodes.iter().zip(&self.fleet.instances).enumerate();
+        instances.filter_map(|(at, (node, instance))| {
+            Some((at, node, instance, instance.claim.as_ref()?))
+        })
     }
 
-    /// The machine at a position as one that could go, or the first thing that keeps it.
+    /// The instance at a position as one that could go, or the first thing that keeps it.
     pub(super) fn removable(
         self,
         at: usize,
         simulator: &Simulator<'_>,
     ) -> Result<Removable<'s>, Reason> {
-        let (node, machine) = (&self.snapshot.nodes[at], &self.fleet.machines[at]);
+        let (node, instance) = (&self.snapshot.nodes[at], &self.fleet.instances[at]);
         let stays = |id: ReasonId, message: String| Err(Reason::new(id, message));
         let name = node.name();
-        if machine.queued {
+        if instance.queued {
             return stays(
                 ReasonId::NodeQueued,
                 format!("{name} is part of a command that is being carried out"),
             );
         }
-        let Some(claim) = &machine.claim else {
+        let Some(claim) = &instance.claim else {
             let message = format!("{name} has no NodeClaim, so it is not ours to remove");
             return stays(ReasonId::NodeMissing, message);
         };
@@ -95,10 +96,10 @@ impl<'s> Scene<'s> {
         if node.leaving || claim.instance_terminating {
             return stays(ReasonId::NodeLeaving, format!("{name} is on its way out already"));
         }
-        if machine.shared {
+        if instance.shared {
             let message = format!(
                 "another Node has the provider ID of {name}, so that nobody knows what runs on the \
-                 machine"
+                 instance"
             );
             return stays(ReasonId::NodeShared, message);
         }
@@ -117,11 +118,11 @@ impl<'s> Scene<'s> {
             );
             return Err(reason.with("pod", pod.key()));
         }
-        if machine.nominated {
+        if instance.nominated {
             let message = format!("{name} was promised to a pod that waits for a node");
             return stays(ReasonId::NodeNominated, message);
         }
-        if machine.do_not_disrupt {
+        if instance.do_not_disrupt {
             return stays(
                 ReasonId::NodeDoNotDisrupt,
                 format!("Node {name} has the annotation {}", label::DO_NOT_DISRUPT),
@@ -133,7 +134,7 @@ impl<'s> Scene<'s> {
         };
         let known = self.snapshot.pools.iter().any(|each| each.name == pool);
         let Some(rules) = self.fleet.pools.get(pool).filter(|_| known) else {
-            // COMPAT: upstream leaves such machines alone without a word (defect 20).
+            // COMPAT: upstream leaves such instances alone without a word (defect 20).
             let reason = Reason::new(
                 ReasonId::PoolNotFound,
                 format!("{name} belongs to NodePool {pool:?}, which does not exist"),
@@ -153,19 +154,19 @@ impl<'s> Scene<'s> {
         Ok(Removable {
             at,
             node,
-            machine,
+            instance,
             claim,
             pool,
             rules,
             instance_type,
             price: instance_type.map_or(0.0, |each| price(node, each)),
-            cost: moving_cost(machine),
+            cost: moving_cost(instance),
             buffer: guests().next(),
-            held: held(node, machine),
+            held: held(node, instance),
         })
     }
 
-    /// Who has paused the removal of a pool's machines.
+    /// Who has paused the removal of a pool's instances.
     pub(super) fn paused(self, pool: Option<&str>) -> Option<Reason> {
         let of_pool = || self.fleet.pools.get(pool?)?.paused.as_ref();
         let paused = self.fleet.paused.as_ref().or_else(of_pool)?;
@@ -173,27 +174,27 @@ impl<'s> Scene<'s> {
         Some(reason.with("by", &paused.by).with("on", &paused.on))
     }
 
-    /// What each pool's machines cost together, and how dear it would be to move all their pods.
+    /// What each pool's instances cost together, and how dear it would be to move all their pods.
     pub(super) fn totals(self) -> BTreeMap<&'s str, Totals> {
         let mut totals: BTreeMap<&str, Totals> = BTreeMap::new();
-        for (_, node, machine, _) in self.ours().filter(|(_, node, ..)| !node.leaving) {
+        for (_, node, instance, _) in self.ours().filter(|(_, node, ..)| !node.leaving) {
             let Some(pool) = node.pool.as_deref() else { continue };
             let rules = self.fleet.pools.get(pool);
             let total = totals.entry(pool).or_default();
-            total.unrest.machines += 1;
+            total.unrest.instances += 1;
             // One that may go in a moment is not quiet either: with it there are better moves.
-            let may_go_later = machine.claim.as_ref().is_some_and(|claim| !claim.consolidatable);
+            let may_go_later = instance.claim.as_ref().is_some_and(|claim| !claim.consolidatable);
             let is_busy = |rules: &PoolRules| {
-                is_busy(machine, rules, self.fleet.now)
+                is_busy(instance, rules, self.fleet.now)
                     || (rules.consolidate_after.is_some() && may_go_later)
             };
             if let Some(rules) = rules.filter(|rules| is_busy(rules)) {
                 total.unrest.busy += 1;
-                let goes_soon = goes_soon(node, machine, rules, self.fleet.now);
+                let goes_soon = goes_soon(node, instance, rules, self.fleet.now);
                 total.unrest.emptied += usize::from(goes_soon);
             }
             total.price += consider::price(self.snapshot, node).unwrap_or_default();
-            total.cost += moving_cost(machine);
+            total.cost += moving_cost(instance);
         }
         for (pool, total) in &mut totals {
             let Some(rules) = self.fleet.pools.get(*pool) else { continue };
@@ -205,16 +206,16 @@ impl<'s> Scene<'s> {
     }
 }
 
-/// Whether a machine that is not quiet yet is empty, and goes for it in a moment.
-fn goes_soon(node: &Node, machine: &Machine, rules: &PoolRules, now: Timestamp) -> bool {
+/// Whether an instance that is not quiet yet is empty, and goes for it in a moment.
+fn goes_soon(node: &Node, instance: &Instance, rules: &PoolRules, now: Timestamp) -> bool {
     let soon = now.checked_add(patience::WAIT).unwrap_or(Timestamp::MAX);
-    let is_quiet_soon = node.initialized && !is_busy(machine, rules, soon);
-    let is_needed = rules.replicas.is_some() || machine.do_not_disrupt || machine.nominated;
-    let is_empty = !machine.pods.iter().any(|facts| facts.reschedulable);
+    let is_quiet_soon = node.initialized && !is_busy(instance, rules, soon);
+    let is_needed = rules.replicas.is_some() || instance.do_not_disrupt || instance.nominated;
+    let is_empty = !instance.pods.iter().any(|facts| facts.reschedulable);
     is_empty && is_quiet_soon && !is_needed
 }
 
-/// What all machines of a pool come to.
+/// What all instances of a pool come to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Totals {
     pub(super) price: f64,
@@ -240,10 +241,10 @@ impl<'s> Removable<'s> {
 
     /// Whether nothing would have to start again elsewhere.
     ///
-    /// COMPAT: upstream also takes a machine for empty whose pods all ask to go first; they would be
+    /// COMPAT: upstream also takes an instance for empty whose pods all ask to go first; they would be
     /// evicted without anybody having looked for a place.
     pub(super) fn is_empty(&self) -> bool {
-        !self.machine.pods.iter().any(|facts| facts.reschedulable)
+        !self.instance.pods.iter().any(|facts| facts.reschedulable)
     }
 
     pub(super) fn capacity_type(&self) -> Option<&'s str> {
@@ -265,7 +266,7 @@ impl<'s> Removable<'s> {
     }
 
     fn pods(&self) -> impl Iterator<Item = (&'s Pod, &'s PodFacts)> {
-        self.node.pods.iter().zip(&self.machine.pods)
+        self.node.pods.iter().zip(&self.instance.pods)
     }
 
     pub(super) fn candidate(&self) -> Candidate {
@@ -277,7 +278,7 @@ impl<'s> Removable<'s> {
         }
     }
 
-    /// Whether it may be removed for being empty. A machine that is not empty is refused without a
+    /// Whether it may be removed for being empty. An instance that is not empty is refused without a
     /// reason.
     pub(super) fn may_go_empty(&self, fleet: &Fleet) -> Result<(), Option<Reason>> {
         if !self.is_empty() {
@@ -288,7 +289,7 @@ impl<'s> Removable<'s> {
         reason.map_or(Ok(()), |reason| Err(Some(reason)))
     }
 
-    /// Whether it may be removed because its pods fit elsewhere. A machine that is empty is refused
+    /// Whether it may be removed because its pods fit elsewhere. An instance that is empty is refused
     /// without a reason.
     pub(super) fn may_be_consolidated(&self, fleet: &Fleet) -> Result<(), Option<Reason>> {
         if self.is_empty() {
@@ -300,13 +301,13 @@ impl<'s> Removable<'s> {
         reason.map_or(Ok(()), |reason| Err(Some(reason)))
     }
 
-    /// Whether it may be replaced because it is not what its pool wants. A machine that is, or whose
+    /// Whether it may be replaced because it is not what its pool wants. An instance that is, or whose
     /// pool is of the other kind, is refused without a reason.
     pub(super) fn may_drift(&self, of_static_pool: bool) -> Result<(), Option<Reason>> {
         if self.claim.drifted.is_none() || self.is_static() != of_static_pool {
             return Err(None);
         }
-        // Pods that are protected delay the removal of a machine whose pods are removed by force in
+        // Pods that are protected delay the removal of an instance whose pods are removed by force in
         // the end, but do not forbid it.
         match self.held.first() {
             Some(reason) if !self.claim.has_grace_period => Err(Some(reason.clone())),
@@ -321,7 +322,7 @@ impl<'s> Removable<'s> {
             (
                 ReasonId::StaticReplicas,
                 format!(
-                    "NodePool {pool:?} keeps {replicas} machines, whether they are used or not"
+                    "NodePool {pool:?} keeps {replicas} instances, whether they are used or not"
                 ),
             )
         } else if self.rules.consolidate_after.is_none() {
@@ -370,7 +371,7 @@ impl<'s> Removable<'s> {
     }
 
     fn too_young(&self, fleet: &Fleet) -> Option<Reason> {
-        let busy = is_busy(self.machine, self.rules, fleet.now);
+        let busy = is_busy(self.instance, self.rules, fleet.now);
         if self.claim.consolidatable && !busy {
             return None;
         }
@@ -397,7 +398,7 @@ impl<'s> Removable<'s> {
         })?;
         let message = format!(
             "a {named} of NodePool {:?} was removed and soon needed again, or its replacement has \
-             failed; such machines are left alone until {}",
+             failed; such instances are left alone until {}",
             self.pool, held.until
         );
         let reason = Reason::new(ReasonId::RevertedRecently, message).in_pool(self.pool);
@@ -409,7 +410,7 @@ impl<'s> Removable<'s> {
     }
 }
 
-/// What a machine costs an hour, whether another could be had for that or not.
+/// What an instance costs an hour, whether another could be had for that or not.
 pub(super) fn price(node: &Node, instance_type: &InstanceType) -> f64 {
     let is = |requirements: &joiner_core::requirement::Requirements, key: &str| {
         let own = requirements.get(key).and_then(|own| own.single());
@@ -424,14 +425,14 @@ pub(super) fn price(node: &Node, instance_type: &InstanceType) -> f64 {
     offering.filter(|price| price.is_finite()).unwrap_or_default()
 }
 
-fn moving_cost(machine: &Machine) -> f64 {
-    let moving = machine.pods.iter().filter(|facts| facts.reschedulable);
+fn moving_cost(instance: &Instance) -> f64 {
+    let moving = instance.pods.iter().filter(|facts| facts.reschedulable);
     moving.fold(1.0, |sum, facts| sum + facts.eviction_cost.max(0.0))
 }
 
 /// What keeps pods where they are, pod by pod.
-fn held(node: &Node, machine: &Machine) -> Vec<Reason> {
-    let pods = node.pods.iter().zip(&machine.pods);
+fn held(node: &Node, instance: &Instance) -> Vec<Reason> {
+    let pods = node.pods.iter().zip(&instance.pods);
     let kept = pods.filter_map(|(pod, facts)| Some((pod.key(), facts.kept_by.as_ref()?)));
     kept.take(PODS_NAMED_MAX).map(|(pod, kept_by)| keeps(&pod, kept_by)).collect()
 }

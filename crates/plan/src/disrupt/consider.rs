@@ -1,4 +1,4 @@
-//! What nobody asks who decides: what would happen if one machine went, whatever keeps it, and where pods go that are
+//! What nobody asks who decides: what would happen if one instance went, whatever keeps it, and where pods go that are
 //! not looked at.
 
 use std::collections::BTreeSet;
@@ -16,18 +16,18 @@ use super::{
 };
 use crate::drain::{Moves, about};
 
-/// Where the pods of a machine, by its position in the snapshot, would be if it went after
+/// Where the pods of an instance, by its position in the snapshot, would be if it went after
 /// `commands` have been carried out, and if nothing kept its pods. It is looked at as consolidation
-/// does: machines that are on their way or have just changed take no pods.
+/// does: instances that are on their way or have just changed take no pods.
 pub fn consider(
     snapshot: &Snapshot,
     fleet: &Fleet,
     planning: &PlanSettings,
     commands: &[Command],
-    machine: usize,
+    instance: usize,
 ) -> Moves {
     let mut fleet = fleet.clone();
-    for facts in &mut fleet.machines[machine].pods {
+    for facts in &mut fleet.instances[instance].pods {
         facts.movable = facts.reschedulable;
     }
     let mut simulator = Simulator::new(snapshot, &fleet, planning);
@@ -35,17 +35,17 @@ pub fn consider(
         carry_out(&mut simulator, snapshot, command);
     }
     let question = Question { respect_quiet: true, claims_max: None };
-    let outcome = simulator.without(&[machine], question);
+    let outcome = simulator.without(&[instance], question);
     let unplaced = if outcome.homeless.is_empty() {
         Vec::new()
     } else {
-        simulator.explain_homeless(&[machine], question)
+        simulator.explain_homeless(&[instance], question)
     };
     Moves { existing: outcome.existing, claims: outcome.claims, unplaced }
 }
 
 /// Says where pods go, too, of those commands that are decided without looking at them: those about pools that keep a
-/// fixed number of machines. Pods that fit on no other machine are taken to go to the one that comes in their machine's
+/// fixed number of instances. Pods that fit on no other instance are taken to go to the one that comes in their instance's
 /// place.
 pub fn tell_places(
     snapshot: &Snapshot,
@@ -68,7 +68,7 @@ pub fn tell_places(
     for command in commands.iter_mut().filter(|command| is_static(&&**command)) {
         let mut pods: BTreeSet<String> = BTreeSet::new();
         for at in going(snapshot, command) {
-            let facts = snapshot.nodes[at].pods.iter().zip(&fleet.machines[at].pods);
+            let facts = snapshot.nodes[at].pods.iter().zip(&fleet.instances[at].pods);
             pods.extend(facts.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod.key()));
         }
         command.destinations = about(outcome.existing.clone(), &pods);
@@ -81,14 +81,14 @@ pub fn tell_places(
     }
 }
 
-/// The machines of a command are gone, and their pods where it sends them.
+/// The instances of a command are gone, and their pods where it sends them.
 fn carry_out(simulator: &mut Simulator<'_>, snapshot: &Snapshot, command: &Command) {
     let respect_quiet = matches!(command.method, Method::MultiNode | Method::SingleNode);
-    let machines: Vec<usize> = going(snapshot, command).collect();
-    simulator.commit(&machines, Question { respect_quiet, claims_max: None });
+    let instances: Vec<usize> = going(snapshot, command).collect();
+    simulator.commit(&instances, Question { respect_quiet, claims_max: None });
 }
 
-/// Positions of the machines that a command is about.
+/// Positions of the instances that a command is about.
 fn going<'a>(snapshot: &'a Snapshot, command: &'a Command) -> impl Iterator<Item = usize> + 'a {
     let goes = |node: &Node| {
         let mut candidates = command.candidates.iter();
@@ -98,7 +98,7 @@ fn going<'a>(snapshot: &'a Snapshot, command: &'a Command) -> impl Iterator<Item
     nodes.filter(move |(_, node)| goes(node)).map(|(at, _)| at)
 }
 
-/// What a machine costs an hour; nothing where its type is not known.
+/// What an instance costs an hour; nothing where its type is not known.
 pub fn price(snapshot: &Snapshot, node: &Node) -> Option<f64> {
     let types = snapshot.catalog.types(node.pool.as_deref()?);
     let named = node.labels.get(label::INSTANCE_TYPE)?;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn its_pods_go_where_there_is_room_and_else_to_a_new_machine() {
+    fn its_pods_go_where_there_is_room_and_else_to_a_new_instance() {
         let roomy = cluster("4");
         assert_eq!(moves(&roomy, &fleet(&roomy).build()), (vec!["b".to_owned()], 0, vec![]));
         let full = cluster("1");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_that_go_before_it_take_no_pods() {
+    fn instances_that_go_before_it_take_no_pods() {
         let roomy = cluster("4");
         let fleet = fleet(&roomy).build();
         let settings = (PlanSettings::default(), DisruptionSettings::default());
@@ -163,13 +163,13 @@ mod tests {
         assert_eq!((moves.existing.len(), moves.claims.len()), (0, 1));
     }
 
-    /// Two drifted machines of a pool that keeps two, and one of another pool that has room for one of their pods: the
+    /// Two drifted instances of a pool that keeps two, and one of another pool that has room for one of their pods: the
     /// larger one, which is placed first.
     #[test]
-    fn pods_of_a_static_pool_go_where_there_is_room_and_else_to_the_machine_that_comes() {
+    fn pods_of_a_static_pool_go_where_there_is_room_and_else_to_the_instance_that_comes() {
         let fixed = |name: &str, of: &str, cpu: &str| {
-            let machine = node(name).pool("fixed").label(label::INSTANCE_TYPE, "small");
-            machine.label(label::CAPACITY_TYPE, "on-demand").pod(pod(of).cpu(cpu))
+            let instance = node(name).pool("fixed").label(label::INSTANCE_TYPE, "small");
+            instance.label(label::CAPACITY_TYPE, "on-demand").pod(pod(of).cpu(cpu))
         };
         let types = || [instance_type("small").cpu("4").mem("8Gi").price(0.1)];
         let snapshot = snapshot()
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_costs_what_its_offering_does() {
+    fn an_instance_costs_what_its_offering_does() {
         let cluster = cluster("4");
         assert_eq!(price(&cluster, &cluster.nodes[0]), Some(0.1));
         assert_eq!(price(&cluster, &cluster.nodes[1]), None);

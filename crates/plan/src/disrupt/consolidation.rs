@@ -1,4 +1,4 @@
-//! Machines whose pods fit elsewhere, or on one or two machines that are cheaper, go.
+//! Instances whose pods fit elsewhere, or on one or two instances that are cheaper, go.
 
 mod sets;
 mod steady;
@@ -25,17 +25,17 @@ use super::{
 
 const REASON: DisruptionReason = DisruptionReason::Underutilized;
 
-/// How many machines may come, for however many go.
+/// How many instances may come, for however many go.
 ///
 /// COMPAT: upstream lets one come. More come only where that is worth the moving.
 pub(super) const COME_MAX: usize = 2;
 
 pub(super) const QUESTION: Question = Question { respect_quiet: true, claims_max: Some(COME_MAX) };
 
-/// Up to how many machines that may go at once sets are looked for in every way there is.
+/// Up to how many instances that may go at once sets are looked for in every way there is.
 const THOROUGH_MAX: usize = 256;
 
-/// Why machines cannot go together.
+/// Why instances cannot go together.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// These pods would have no place.
@@ -49,7 +49,7 @@ impl From<Reason> for Refusal {
     }
 }
 
-/// Whether it pays that the machines of `set` go, given what happens to their pods.
+/// Whether it pays that the instances of `set` go, given what happens to their pods.
 pub(super) fn judge(
     pass: &Pass<'_>,
     set: &[&Removable<'_>],
@@ -62,7 +62,7 @@ pub(super) fn judge(
         [] => Vec::new(),
         claims if claims.len() > COME_MAX => {
             let why =
-                "its pods do not fit on one or two new machines besides what the others can take";
+                "its pods do not fit on one or two new instances besides what the others can take";
             return Err(more_than_one(claims.len(), why).into());
         }
         claims => {
@@ -79,18 +79,18 @@ pub(super) fn judge(
     Ok(Proposal { replacements, destinations: outcome.existing, savings, score, scores })
 }
 
-/// What machines cost, less what comes in their place.
+/// What instances cost, less what comes in their place.
 pub(super) fn savings(set: &[&Removable<'_>], replacements: &[PlannedClaim]) -> f64 {
     let price = set.iter().fold(0.0, |sum, each| sum + each.price);
     replacements.iter().fold(price, |left, claim| left - claim.price)
 }
 
-fn more_than_one(machines: usize, why: &str) -> Reason {
-    let message = format!("can't remove without creating {machines} machines: {why}");
-    Reason::new(ReasonId::MoveReplacementsMoreThanOne, message).with("machines", machines)
+fn more_than_one(instances: usize, why: &str) -> Reason {
+    let message = format!("can't remove without creating {instances} instances: {why}");
+    Reason::new(ReasonId::MoveReplacementsMoreThanOne, message).with("instances", instances)
 }
 
-/// Several machines together, as often as there is something to gain: what is worth most, then again on what is left.
+/// Several instances together, as often as there is something to gain: what is worth most, then again on what is left.
 pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let mut candidates = settled_candidates(pass);
     let all = candidates.len();
@@ -123,7 +123,7 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
     }
 }
 
-/// The first command, looked for as Karpenter does: its longest run of machines that can go together, or the first machine
+/// The first command, looked for as Karpenter does: its longest run of instances that can go together, or the first instance
 /// that can go alone.
 pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
     let candidates;
@@ -143,7 +143,7 @@ pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
     }
 }
 
-/// What could be done about several machines; why nothing can be is not found out.
+/// What could be done about several instances; why nothing can be is not found out.
 fn together<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal> {
     if !pass.room.may_hold(set.iter().map(|each| each.at)) {
         return None;
@@ -152,12 +152,12 @@ fn together<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal>
 }
 
 fn ask<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Result<Proposal, Refusal> {
-    let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
-    let outcome = pass.simulator.without(&machines, QUESTION);
+    let instances: Vec<usize> = set.iter().map(|each| each.at).collect();
+    let outcome = pass.simulator.without(&instances, QUESTION);
     judge(pass, set, outcome)
 }
 
-/// Machines one by one, those that save most first; pools take turns.
+/// Instances one by one, those that save most first; pools take turns.
 ///
 /// Karpenter takes the first that can go. Its place is then taken, and a better one may have none left.
 pub(super) fn decide_single(pass: &mut Pass<'_>) {
@@ -183,7 +183,7 @@ pub(super) fn decide_single(pass: &mut Pass<'_>) {
     }
 }
 
-/// Machines that may be consolidated, in Karpenter's order.
+/// Instances that may be consolidated, in Karpenter's order.
 fn sorted_candidates<'s>(pass: &mut Pass<'s>) -> Vec<Removable<'s>> {
     let fleet = pass.scene.fleet;
     let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
@@ -201,7 +201,7 @@ fn settled_candidates<'s>(pass: &mut Pass<'s>) -> Vec<Removable<'s>> {
     candidates
 }
 
-/// What could be done about one machine, wherever the scheduler puts its pods. If nothing, it gets its reason.
+/// What could be done about one instance, wherever the scheduler puts its pods. If nothing, it gets its reason.
 fn steadily_alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>) -> Option<Proposal> {
     let proposal = alone(pass, each)?;
     match hold_as_scheduled(pass, &[each], &proposal) {
@@ -213,7 +213,7 @@ fn steadily_alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>) -> Option<Propo
     }
 }
 
-/// What could be done about one machine. If nothing, it gets its reason.
+/// What could be done about one instance. If nothing, it gets its reason.
 fn alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>) -> Option<Proposal> {
     let set = [each];
     if pass.ledger.left(each.pool, REASON) == 0 {

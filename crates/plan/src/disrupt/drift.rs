@@ -1,4 +1,4 @@
-//! Machines that are not what their pool wants are replaced.
+//! Instances that are not what their pool wants are replaced.
 
 use joiner_core::{
     disruption::{DisruptionReason, Method},
@@ -18,7 +18,7 @@ use crate::static_claim;
 
 const REASON: DisruptionReason = DisruptionReason::Drifted;
 
-/// Pools that keep a fixed number of machines: one comes for each that goes, and pods are not looked
+/// Pools that keep a fixed number of instances: one comes for each that goes, and pods are not looked
 /// at.
 pub(super) fn decide_static(pass: &mut Pass<'_>) {
     let drifted = in_order(pass.candidates(|each| each.may_drift(true)));
@@ -50,7 +50,7 @@ pub(super) fn decide_static(pass: &mut Pass<'_>) {
     }
 }
 
-/// The machine that comes before one of a static pool goes. None does where the pool has no room for one more and its
+/// The instance that comes before one of a static pool goes. None does where the pool has no room for one more and its
 /// owner has said so: it fills up again by itself.
 fn successor(pass: &Pass<'_>, each: &Removable<'_>) -> Result<Option<PlannedClaim>, Reason> {
     let (snapshot, name) = (pass.scene.snapshot, each.pool);
@@ -63,7 +63,7 @@ fn successor(pass: &Pass<'_>, each: &Removable<'_>) -> Result<Option<PlannedClai
     };
     if let Some(why) = why {
         let message = format!(
-            "NodePool {name:?} can make no machines now, so none would take the place of this one: \
+            "NodePool {name:?} can make no instances now, so none would take the place of this one: \
              {why}"
         );
         return Err(Reason::new(ReasonId::PoolNotReady, message).in_pool(name));
@@ -76,7 +76,7 @@ fn successor(pass: &Pass<'_>, each: &Removable<'_>) -> Result<Option<PlannedClai
     let missing = pass.ledger.missing(name, replicas);
     if missing > 0 && pass.ledger.left(name, REASON) <= missing {
         let message = format!(
-            "NodePool {name:?} keeps {replicas} machines, of which {missing} are not there yet: no \
+            "NodePool {name:?} keeps {replicas} instances, of which {missing} are not there yet: no \
              other may go before they have joined, or its budgets allow more to be away"
         );
         let reason = Reason::new(ReasonId::BudgetUsed, message).in_pool(name);
@@ -85,18 +85,18 @@ fn successor(pass: &Pass<'_>, each: &Removable<'_>) -> Result<Option<PlannedClai
     Ok(None)
 }
 
-/// Whether a static pool has room for one machine more than it keeps. Where it has none, its machines
+/// Whether a static pool has room for one instance more than it keeps. Where it has none, its instances
 /// go first if its owner has said so.
 fn room(pass: &Pass<'_>, each: &Removable<'_>) -> Result<bool, Reason> {
     let pool = each.pool;
     let claims = pass.scene.ours().filter(|(_, node, ..)| node.pool.as_deref() == Some(pool));
     let (leaving, staying): (Vec<_>, Vec<_>) = claims.partition(|(_, node, ..)| node.leaving);
-    // Machines that this pass has decided to replace come twice until they are gone.
+    // Instances that this pass has decided to replace come twice until they are gone.
     let coming = pass.ledger.taken(pool) as usize;
     let replicas = each.rules.replicas.unwrap_or_default() as usize;
     if staying.len() > replicas {
         let message = format!(
-            "NodePool {pool:?} has {} machines and keeps {replicas}; drifted ones are replaced once \
+            "NodePool {pool:?} has {} instances and keeps {replicas}; drifted ones are replaced once \
              there are no more than that",
             staying.len()
         );
@@ -118,7 +118,7 @@ fn room(pass: &Pass<'_>, each: &Removable<'_>) -> Result<bool, Reason> {
     Err(reason.with("resource", "nodes").with("limit", limit).with("left", 0))
 }
 
-/// All other pools: the pods of a machine must have places, whatever those cost.
+/// All other pools: the pods of an instance must have places, whatever those cost.
 pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
     let mut drifted = in_order(pass.candidates(|each| each.may_drift(false)));
     if way == Way::DearestFirst {
@@ -158,8 +158,8 @@ pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
     }
 }
 
-/// Machines without pods first, then those that drifted first; pools take turns, so that one whose
-/// machines cannot be replaced does not keep the others waiting.
+/// Instances without pods first, then those that drifted first; pools take turns, so that one whose
+/// instances cannot be replaced does not keep the others waiting.
 fn in_order(mut drifted: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
     drifted.sort_by_key(|each| {
         let since = each.claim.drifted.as_ref().map(|drifted| drifted.since);
@@ -168,15 +168,15 @@ fn in_order(mut drifted: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
     in_turns(drifted)
 }
 
-/// Whether a machine stays for now because replacing one of its pool has failed.
+/// Whether an instance stays for now because replacing one of its pool has failed.
 ///
-/// COMPAT: upstream tries a machine that cannot be replaced again and again, before any other
+/// COMPAT: upstream tries an instance that cannot be replaced again and again, before any other
 /// (defect 12).
 fn waits_after_failure(pass: &mut Pass<'_>, each: &Removable<'_>) -> bool {
     let resumes = each.rules.drift_resumes.filter(|at| *at > pass.scene.fleet.now);
     let Some(resumes) = resumes else { return false };
     let message = format!(
-        "replacing a drifted machine of NodePool {:?} has failed; it is tried again from {resumes}",
+        "replacing a drifted instance of NodePool {:?} has failed; it is tried again from {resumes}",
         each.pool
     );
     let reason = Reason::new(ReasonId::DriftBackoff, message).in_pool(each.pool);

@@ -1,4 +1,4 @@
-//! Machines that hold nothing go.
+//! Instances that hold nothing go.
 
 use joiner_core::disruption::{DisruptionReason, Method};
 

@@ -1,4 +1,4 @@
-//! One pass over all machines: what was found out, what was decided, and what is left to decide on.
+//! One pass over all instances: what was found out, what was decided, and what is left to decide on.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -21,7 +21,7 @@ use super::{
     simulate::{Outcome, Question, Simulator},
 };
 
-/// Of how many machines a pass finds out why their pods would have no place. Finding out is dear,
+/// Of how many instances a pass finds out why their pods would have no place. Finding out is dear,
 /// and one answer is much like the next.
 const EXPLAINED_MAX: usize = 32;
 
@@ -33,27 +33,27 @@ pub(super) struct Pass<'s> {
     pub(super) ledger: Ledger,
     pub(super) room: Room,
     pub(super) totals: BTreeMap<&'s str, Totals>,
-    /// By position, the machines that nothing keeps so far.
+    /// By position, the instances that nothing keeps so far.
     pub(super) removable: BTreeMap<usize, Removable<'s>>,
-    /// Positions of machines by name.
+    /// Positions of instances by name.
     positions: BTreeMap<&'s str, usize>,
-    /// What each machine does in a command of this pass.
+    /// What each instance does in a command of this pass.
     parts: BTreeMap<usize, Part>,
-    /// Why each machine stays.
+    /// Why each instance stays.
     stays: BTreeMap<usize, Vec<Reason>>,
     commands: Vec<Command>,
     explained: usize,
 }
 
-/// What a machine does in a command. It does so in one command only.
+/// What an instance does in a command. It does so in one command only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Goes,
-    /// It receives pods of this machine, and perhaps of others.
+    /// It receives pods of this instance, and perhaps of others.
     Receives(String),
 }
 
-/// What could be done about some machines.
+/// What could be done about some instances.
 #[derive(Debug, Clone)]
 pub(super) struct Proposal {
     pub(super) replacements: Vec<PlannedClaim>,
@@ -111,7 +111,7 @@ impl<'s> Pass<'s> {
         pass
     }
 
-    /// Machines that `may` go, in order of position, whatever budgets say and whatever was decided.
+    /// Instances that `may` go, in order of position, whatever budgets say and whatever was decided.
     pub(super) fn eligible(
         &self,
         may: impl Fn(&Removable<'s>) -> Result<(), Option<Reason>>,
@@ -119,7 +119,7 @@ impl<'s> Pass<'s> {
         self.removable.values().filter(|each| may(each).is_ok()).count()
     }
 
-    /// Machines that `may` go and have no part in a command yet. The others get their reason.
+    /// Instances that `may` go and have no part in a command yet. The others get their reason.
     pub(super) fn candidates(
         &mut self,
         may: impl Fn(&Removable<'s>) -> Result<(), Option<Reason>>,
@@ -139,7 +139,7 @@ impl<'s> Pass<'s> {
         found
     }
 
-    /// Whether a machine has no part in a command yet.
+    /// Whether an instance has no part in a command yet.
     pub(super) fn is_free(&self, at: usize) -> bool {
         !self.parts.contains_key(&at)
     }
@@ -156,13 +156,13 @@ impl<'s> Pass<'s> {
         }
     }
 
-    /// The machine stays because no more machines of its pool may go.
+    /// The instance stays because no more instances of its pool may go.
     pub(super) fn stays_by_budget(&mut self, each: &Removable<'_>, reason: DisruptionReason) {
         let refusal = self.ledger.refusal(each.pool, reason);
         self.stays(each.at, [refusal]);
     }
 
-    /// Why the pods of these machines would have no place.
+    /// Why the pods of these instances would have no place.
     pub(super) fn homeless(
         &mut self,
         set: &[&Removable<'_>],
@@ -175,9 +175,9 @@ impl<'s> Pass<'s> {
             count => format!(", as would {} more", count - 1),
         };
         self.explained += 1;
-        let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
+        let instances: Vec<usize> = set.iter().map(|each| each.at).collect();
         let nearest = (self.explained <= EXPLAINED_MAX)
-            .then(|| self.simulator.explain_homeless(&machines, question))
+            .then(|| self.simulator.explain_homeless(&instances, question))
             .and_then(|all| all.into_iter().find(|each| each.pod == pod));
         let reason = |message: String| Reason::new(ReasonId::PodWouldNotFit, message);
         let told = match &nearest {
@@ -191,7 +191,7 @@ impl<'s> Pass<'s> {
         }
     }
 
-    /// Decides that machines go.
+    /// Decides that instances go.
     pub(super) fn decide(
         &mut self,
         method: Method,
@@ -214,16 +214,16 @@ impl<'s> Pass<'s> {
         });
     }
 
-    /// From now on the machines are gone, and those that take their pods are spoken for.
+    /// From now on the instances are gone, and those that take their pods are spoken for.
     pub(super) fn settle(
         &mut self,
         set: &[&Removable<'_>],
         question: Question,
         destinations: &[ExistingPlacement],
     ) -> Outcome {
-        let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
-        let outcome = self.simulator.commit(&machines, question);
-        self.room.remove(machines.iter().copied());
+        let instances: Vec<usize> = set.iter().map(|each| each.at).collect();
+        let outcome = self.simulator.commit(&instances, question);
+        self.room.remove(instances.iter().copied());
         for each in set {
             self.ledger.take(each.pool);
             self.parts.insert(each.at, Part::Goes);
@@ -245,7 +245,7 @@ impl<'s> Pass<'s> {
         self.commands
     }
 
-    /// Machines that nobody has looked at are looked at in a later pass.
+    /// Instances that nobody has looked at are looked at in a later pass.
     pub(super) fn rest_waits(&mut self) {
         let unseen = self.removable.values().filter(|each| {
             !self.parts.contains_key(&each.at) && !self.stays.contains_key(&each.at)
@@ -312,7 +312,7 @@ impl<'s> Pass<'s> {
     }
 }
 
-/// Whether a reason keeps a machine from going because it is not needed, and from nothing else.
+/// Whether a reason keeps an instance from going because it is not needed, and from nothing else.
 fn is_about_saving(reason: ReasonId) -> bool {
     matches!(
         reason,
@@ -322,7 +322,7 @@ fn is_about_saving(reason: ReasonId) -> bool {
 
 fn bare(pod: &str) -> Reason {
     let message =
-        format!("pod {pod} has no owner: if its machine went, nobody would start it again");
+        format!("pod {pod} has no owner: if its instance went, nobody would start it again");
     Reason::new(ReasonId::PodBare, message).with("pod", pod)
 }
 
@@ -336,7 +336,7 @@ pub(super) fn by_price(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
     b.price.total_cmp(&a.price).then_with(|| a.name().cmp(b.name()))
 }
 
-/// Those whose pods are the least dear to move first; among equals the dearest machine.
+/// Those whose pods are the least dear to move first; among equals the dearest instance.
 pub(super) fn by_cost(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
     a.cost.total_cmp(&b.cost).then_with(|| by_price(a, b))
 }

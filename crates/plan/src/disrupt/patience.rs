@@ -4,14 +4,14 @@
 //! known once a change is over leads to far better moves. But a pool in which much always happens must become smaller
 //! too: it is waited for, then only moves are made that pay well, and in the end it is treated like any other.
 //!
-//! A machine that has just become empty is such a change by itself. It goes in a moment; but to the scheduler it is the best
+//! An instance that has just become empty is such a change by itself. It goes in a moment; but to the scheduler it is the best
 //! place for whatever is moved before, and then it stays.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::balanced::SCORE_MIN;
 
-/// Above one machine in so many that is not quiet a pool is restless.
+/// Above one instance in so many that is not quiet a pool is restless.
 const RESTLESS_SHARE: usize = 10;
 /// From this many on a change is under way, and not just somebody's jobs that come and go.
 const MANY: usize = 5;
@@ -19,7 +19,7 @@ const MANY: usize = 5;
 pub(super) const WAIT: SignedDuration = SignedDuration::from_mins(5);
 /// How long after it became restless a pool is treated like any other.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(15);
-/// The score of a machine that is used by a third less than others.
+/// The score of an instance that is used by a third less than others.
 const UNSETTLED_SCORE_MIN: f64 = 1.5;
 
 /// How a restless pool is treated.
@@ -56,19 +56,19 @@ impl Patience {
     }
 }
 
-/// On how many of a pool's machines something has happened a short while ago.
+/// On how many of a pool's instances something has happened a short while ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Unrest {
     pub(super) busy: usize,
     /// Those of them that hold nothing and go for it in a moment.
     pub(super) emptied: usize,
-    pub(super) machines: usize,
+    pub(super) instances: usize,
 }
 
 impl Unrest {
     /// Whether so much happens that what is best now is not best in a moment.
     pub(super) fn is_restless(self) -> bool {
-        self.busy * RESTLESS_SHARE > self.machines || self.emptied > 0
+        self.busy * RESTLESS_SHARE > self.instances || self.emptied > 0
     }
 }
 
@@ -77,9 +77,9 @@ mod tests {
     use super::*;
 
     /// How a pool is treated that has been restless for so many minutes.
-    fn after(minutes: i64, busy: usize, machines: usize) -> Option<Patience> {
+    fn after(minutes: i64, busy: usize, instances: usize) -> Option<Patience> {
         let since = Timestamp::UNIX_EPOCH;
-        let pool = Unrest { busy, emptied: 0, machines };
+        let pool = Unrest { busy, emptied: 0, instances };
         Patience::with(pool, since, since + SignedDuration::from_mins(minutes))
     }
 
@@ -97,8 +97,8 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_goes_in_a_moment_is_waited_for_in_the_largest_pool() {
-        let pool = Unrest { busy: 1, emptied: 1, machines: 1000 };
+    fn an_instance_that_goes_in_a_moment_is_waited_for_in_the_largest_pool() {
+        let pool = Unrest { busy: 1, emptied: 1, instances: 1000 };
         let with = |since| Patience::with(pool, since, minute(0));
         assert_eq!(with(minute(0)), Some(Patience::Wait { until: minute(5) }));
         // Where there is always one, everything else goes on.
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_machines_are_no_change_that_is_waited_for() {
+    fn a_few_instances_are_no_change_that_is_waited_for() {
         let picks = Some(Patience::Pick { score_min: SCORE_MIN, until: minute(15) });
         assert_eq!([after(0, 4, 4), after(0, 4, 39), after(14, 1, 9)], [picks; 3]);
         assert_eq!([after(0, 4, 40), after(0, 0, 1), after(15, 4, 4)], [None; 3]);

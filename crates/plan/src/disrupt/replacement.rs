@@ -1,4 +1,4 @@
-//! What a new machine may be launched as, so that it is cheaper than what it replaces.
+//! What a new instance may be launched as, so that it is cheaper than what it replaces.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use joiner_core::{
 
 use super::candidate::Removable;
 
-/// With fewer cheaper types than this, a spot machine that replaces one would be the next to be
+/// With fewer cheaper types than this, a spot instance that replaces one would be the next to be
 /// replaced. Karpenter's number.
 const SPOT_OPTIONS_MIN: usize = 15;
 
@@ -27,7 +27,7 @@ struct Options<'s> {
     types: Vec<&'s InstanceType>,
 }
 
-/// The claims, narrowed to types with which they are cheaper together than the machines of `set`. What is between the two
+/// The claims, narrowed to types with which they are cheaper together than the instances of `set`. What is between the two
 /// prices is shared out, so that each claim knows by itself how dear it may become.
 pub(super) fn cheaper(
     catalog: &Catalog,
@@ -73,8 +73,8 @@ fn cheaper_than(
     let is_spot_to_spot = all_spot && options.may_be(CAPACITY_TYPE_SPOT);
     if is_spot_to_spot {
         if !spot_to_spot {
-            let message = "SpotToSpotConsolidation is disabled, so a spot machine is not replaced by \
-                           a spot machine";
+            let message = "SpotToSpotConsolidation is disabled, so a spot instance is not replaced by \
+                           a spot instance";
             return Err(Reason::new(ReasonId::MoveSpotToSpot, message));
         }
         options.pin(CAPACITY_TYPE_SPOT);
@@ -158,7 +158,7 @@ impl<'s> Options<'s> {
         self.types.retain(|each| each.cheapest(requirements, well_known).is_some());
     }
 
-    /// The most that a machine of this type can turn out to cost.
+    /// The most that an instance of this type can turn out to cost.
     fn worst_price(&self, of: &InstanceType) -> Option<f64> {
         let order = [CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT, CAPACITY_TYPE_ON_DEMAND];
         order.into_iter().find_map(|capacity_type| {
@@ -173,7 +173,7 @@ impl<'s> Options<'s> {
         self.types = types;
     }
 
-    /// If the new machine may be of a type that goes, it must be cheaper than each machine of such a
+    /// If the new instance may be of a type that goes, it must be cheaper than each instance of such a
     /// type: otherwise one of them could simply stay.
     fn keep_other_shapes(&mut self, set: &[&Removable<'_>]) -> Result<(), Reason> {
         let of_type = |each: &&InstanceType| {
@@ -186,14 +186,14 @@ impl<'s> Options<'s> {
         };
         self.keep_below(most);
         if self.types.is_empty() {
-            let message = "the new machine would be one just like those that go, so one of them can \
+            let message = "the new instance would be one just like those that go, so one of them can \
                            stay";
             return Err(Reason::new(ReasonId::MoveEqualShape, message));
         }
         Ok(())
     }
 
-    /// A spot machine is replaced only where many types would do, and then by one of the cheapest.
+    /// A spot instance is replaced only where many types would do, and then by one of the cheapest.
     fn keep_flexible(&mut self) -> Result<(), Reason> {
         let found = self.types.len();
         if found < SPOT_OPTIONS_MIN {
@@ -281,7 +281,7 @@ fn not_cheaper(
         && let (Some(zone), Some(capacity_type)) = (only.zone(), only.capacity_type())
     {
         let message = format!(
-            "its pods need a machine like {}: the best replacement is another {} (now {capacity_type} \
+            "its pods need an instance like {}: the best replacement is another {} (now {capacity_type} \
              in zone {zone})",
             only.name(),
             cheapest.name

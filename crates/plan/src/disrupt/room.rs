@@ -1,6 +1,6 @@
-//! Whether the pods of many machines could fit on the others at all.
+//! Whether the pods of many instances could fit on the others at all.
 //!
-//! A sum is no placement, but what does not fit as a sum fits in no way, and most sets of machines
+//! A sum is no placement, but what does not fit as a sum fits in no way, and most sets of instances
 //! that are tried together are ruled out like that before anybody looks at single pods.
 
 use joiner_core::{
@@ -20,21 +20,21 @@ type Amounts = [f64; 2];
 /// What there is, and what would have to find a place.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// For each machine, what its pods need when it goes.
+    /// For each instance, what its pods need when it goes.
     moving: Vec<Amounts>,
-    /// For each machine, what it could still take at most.
+    /// For each instance, what it could still take at most.
     free: Vec<Amounts>,
-    /// What all machines together could still take at most.
+    /// What all instances together could still take at most.
     total: Amounts,
-    /// The most that the new machines could have which may come.
+    /// The most that the new instances could have which may come.
     new: Amounts,
 }
 
 impl Room {
     pub(super) fn new(snapshot: &Snapshot, fleet: &Fleet) -> Self {
-        let nodes = || snapshot.nodes.iter().zip(&fleet.machines);
-        let moving = nodes().map(|(node, machine)| {
-            let pods = node.pods.iter().zip(&machine.pods).filter(|(_, facts)| facts.movable);
+        let nodes = || snapshot.nodes.iter().zip(&fleet.instances);
+        let moving = nodes().map(|(node, instance)| {
+            let pods = node.pods.iter().zip(&instance.pods).filter(|(_, facts)| facts.movable);
             pods.fold([0.0; 2], |sum, (pod, _)| plus(sum, amounts(&pod.spec.requests), 1.0))
         });
         let free: Vec<Amounts> = nodes()
@@ -64,22 +64,22 @@ impl Room {
         }
     }
 
-    /// Whether the pods of these machines could fit on the others and as many new ones as may come.
-    pub(super) fn may_hold(&self, machines: impl Iterator<Item = usize>) -> bool {
+    /// Whether the pods of these instances could fit on the others and as many new ones as may come.
+    pub(super) fn may_hold(&self, instances: impl Iterator<Item = usize>) -> bool {
         let mut left = plus(self.total, self.new, 1.0);
-        for machine in machines {
-            left = plus(left, self.free[machine], -1.0);
-            left = plus(left, self.moving[machine], -1.0);
+        for instance in instances {
+            left = plus(left, self.free[instance], -1.0);
+            left = plus(left, self.moving[instance], -1.0);
         }
         let slack = plus(self.total, self.new, 1.0).map(|amount| amount.abs() * TOLERANCE);
         left[0] >= -slack[0] && left[1] >= -slack[1]
     }
 
-    /// These machines are gone. Where their pods went is not kept track of, so that there may be less
+    /// These instances are gone. Where their pods went is not kept track of, so that there may be less
     /// room than this knows of.
-    pub(super) fn remove(&mut self, machines: impl Iterator<Item = usize>) {
-        for machine in machines {
-            self.total = plus(self.total, self.free[machine], -1.0);
+    pub(super) fn remove(&mut self, instances: impl Iterator<Item = usize>) {
+        for instance in instances {
+            self.total = plus(self.total, self.free[instance], -1.0);
         }
     }
 }
@@ -107,7 +107,7 @@ mod tests {
             .node(node("c").pool("p").cpu("4").pod(pod("p3").cpu("2")))
             .build();
         let mut room = Room::new(&cluster, &fleet(&cluster).build());
-        // 3 are needed; 2 on each of the others, and 1 on each of two new machines.
+        // 3 are needed; 2 on each of the others, and 1 on each of two new instances.
         assert!(room.may_hold([0].into_iter()));
         // 5 are needed; 2 and 2.
         assert!(!room.may_hold([0, 1].into_iter()));

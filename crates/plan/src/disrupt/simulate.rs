@@ -1,8 +1,8 @@
-//! What happens to the pods of machines that go?
+//! What happens to the pods of instances that go?
 //!
 //! Everything is prepared once, for all pods that any question may be about. The pods that the snapshot itself wants
-//! placed come first, in the planner's usual order; then the pods of the machines in question, largest first, on what is
-//! left. Their places are machines that exist and are ready, and machines that would be made for them alone: those that
+//! placed come first, in the planner's usual order; then the pods of the instances in question, largest first, on what is
+//! left. Their places are instances that exist and are ready, and instances that would be made for them alone: those that
 //! are on their way, or that are only planned for pods that wait, are promised to others and may never come.
 //!
 //! A question costs as much as it moves, however large the cluster is: afterwards exactly what it has changed is taken
@@ -10,13 +10,13 @@
 //!
 //! COMPAT: upstream sorts pods that wait and pods that move together, so that a pod that waits can be kept from its
 //! place by one that need not move at all. It also forgives when a pod that waits loses its place to the removal of the
-//! machine; here that pod is homeless like any other.
+//! instance; here that pod is homeless like any other.
 
 use std::ops::Range;
 
 use jiff::Timestamp;
 use joiner_core::{
-    disruption::{Fleet, Machine, PoolRules, VALIDATION_DELAY},
+    disruption::{Fleet, Instance, PoolRules, VALIDATION_DELAY},
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
     settings::{MinValuesPolicy, PlanSettings},
     snapshot::Snapshot,
@@ -30,20 +30,20 @@ use crate::{
 /// How a removal is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Question {
-    /// Whether it is about consolidation: machines on which something has happened within their pool's
+    /// Whether it is about consolidation: instances on which something has happened within their pool's
     /// `consolidateAfter` are left alone, and `minValues` is never lowered.
     pub respect_quiet: bool,
-    /// Above how many new machines the answer does not matter any more.
+    /// Above how many new instances the answer does not matter any more.
     pub claims_max: Option<usize>,
 }
 
-/// Where the pods of machines that go would be.
+/// Where the pods of instances that go would be.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// Machines that would have to be made. When there are more than the question cares for, the rest of the answer is
+    /// Instances that would have to be made. When there are more than the question cares for, the rest of the answer is
     /// incomplete.
     pub claims: Vec<PlannedClaim>,
-    /// Machines that would take pods.
+    /// Instances that would take pods.
     pub existing: Vec<ExistingPlacement>,
     /// `namespace/name` of the pods that would have no place, in order.
     pub homeless: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Simulator<'s> {
     solver: Solver<'s>,
     shapes: Shapes,
     planning: PlanSettings,
-    /// For each machine, where its movable pods are among the solver's.
+    /// For each instance, where its movable pods are among the solver's.
     movable: Vec<Range<u32>>,
     /// For each pod of the solver, whether it is ever placed.
     considered: Vec<bool>,
@@ -64,14 +64,14 @@ pub struct Simulator<'s> {
 }
 
 impl<'s> Simulator<'s> {
-    /// Prepares questions. The snapshot's own pods are placed once. Machines that will be replaced take pods only where
+    /// Prepares questions. The snapshot's own pods are placed once. Instances that will be replaced take pods only where
     /// no other can: those would have to move again.
     pub fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
         Self::carried_out_at(fleet.now, snapshot, fleet, planning)
     }
 
-    /// The same for proposals, on which nobody acts before they were looked at once more: machines that will have been
-    /// quiet for long enough by then, if nothing happens to them, take pods. Otherwise new machines would be proposed for
+    /// The same for proposals, on which nobody acts before they were looked at once more: instances that will have been
+    /// quiet for long enough by then, if nothing happens to them, take pods. Otherwise new instances would be proposed for
     /// which there is no need a moment later.
     pub(super) fn of_proposals(
         snapshot: &'s Snapshot,
@@ -89,13 +89,13 @@ impl<'s> Simulator<'s> {
         planning: &PlanSettings,
     ) -> Self {
         let has_drifted = |at: usize| {
-            let claim = fleet.machines.get(at).and_then(|machine| machine.claim.as_ref());
+            let claim = fleet.instances.get(at).and_then(|instance| instance.claim.as_ref());
             claim.is_some_and(|claim| claim.drifted.is_some())
         };
         Self::ranked(snapshot, fleet, planning, moment, |at| u32::from(has_drifted(at)))
     }
 
-    /// The same where all machines take pods alike.
+    /// The same where all instances take pods alike.
     pub(super) fn taking_all_alike(
         snapshot: &'s Snapshot,
         fleet: &'s Fleet,
@@ -114,9 +114,9 @@ impl<'s> Simulator<'s> {
         let planning = PlanSettings { reserved_fallback: true, ..planning.clone() };
         let mut pods = Pods { own: &snapshot.pods, others: Vec::new() };
         let mut movable = Vec::with_capacity(snapshot.nodes.len());
-        for (node, machine) in snapshot.nodes.iter().zip(&fleet.machines) {
+        for (node, instance) in snapshot.nodes.iter().zip(&fleet.instances) {
             let first = pods.len() as u32;
-            let facts = node.pods.iter().zip(&machine.pods);
+            let facts = node.pods.iter().zip(&instance.pods);
             pods.others.extend(facts.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod));
             movable.push(first..pods.len() as u32);
         }
@@ -124,7 +124,7 @@ impl<'s> Simulator<'s> {
         let mut considered = vec![false; pods.len()];
         sorted.considered.iter().for_each(|pod| considered[*pod as usize] = true);
         let mut solver = Solver::over(pods, snapshot, &planning, &sorted.considered, rank);
-        solver.leave_alone(busy_machines(snapshot, fleet, carried_out));
+        solver.leave_alone(busy_instances(snapshot, fleet, carried_out));
         let mut simulator = Self {
             solver,
             shapes: Shapes::default(),
@@ -146,59 +146,59 @@ impl<'s> Simulator<'s> {
         self.solver.keep();
     }
 
-    /// Positions of the snapshot's own pods that were put on a machine to begin with. When the machine goes, they need
+    /// Positions of the snapshot's own pods that were put on an instance to begin with. When the instance goes, they need
     /// another place as its movable pods do.
-    pub fn guests(&self, machine: usize) -> &[u32] {
-        let there = self.solver.put_on(machine);
+    pub fn guests(&self, instance: usize) -> &[u32] {
+        let there = self.solver.put_on(instance);
         &there[..there.iter().take_while(|pod| self.solver.is_own(**pod)).count()]
     }
 
-    /// What happens if these machines go. Leaves no trace.
-    pub fn without(&mut self, machines: &[usize], question: Question) -> Outcome {
-        let answer = self.ask(machines, self.rules(question));
+    /// What happens if these instances go. Leaves no trace.
+    pub fn without(&mut self, instances: &[usize], question: Question) -> Outcome {
+        let answer = self.ask(instances, self.rules(question));
         self.solver.take_back();
         answer.into_outcome()
     }
 
     /// The same question with the scheduler's answer: it takes pods as they come, which is the largest first, since they
-    /// are asked to leave in that order; and it puts each on the machine that it likes best, whether something has
+    /// are asked to leave in that order; and it puts each on the instance that it likes best, whether something has
     /// happened there or not. Leaves no trace.
-    pub fn scheduled(&mut self, machines: &[usize], question: Question) -> Outcome {
+    pub fn scheduled(&mut self, instances: &[usize], question: Question) -> Outcome {
         let rules = Rules { respect_quiet: false, scheduled: true, ..self.rules(question) };
-        let answer = self.ask(machines, rules);
+        let answer = self.ask(instances, rules);
         self.solver.take_back();
         answer.into_outcome()
     }
 
-    /// Lets machines go one after the other, none of which gets a new one in its place. Leaves no trace.
+    /// Lets instances go one after the other, none of which gets a new one in its place. Leaves no trace.
     pub(super) fn walk(&mut self, question: Question) -> Walk<'_, 's> {
         self.solver.begin(Rules { ready_nodes_only: true, ..self.rules(question) });
         Walk { simulator: self }
     }
 
-    /// Takes a machine away. Answers with the pods that need another place, and with those that are never placed.
-    fn displace(&mut self, machine: usize) -> (Vec<u32>, Vec<u32>) {
-        let Some(mut pods) = self.solver.remove(machine) else { return Default::default() };
-        let movable = self.movable.get(machine).cloned().into_iter().flatten();
+    /// Takes an instance away. Answers with the pods that need another place, and with those that are never placed.
+    fn displace(&mut self, instance: usize) -> (Vec<u32>, Vec<u32>) {
+        let Some(mut pods) = self.solver.remove(instance) else { return Default::default() };
+        let movable = self.movable.get(instance).cloned().into_iter().flatten();
         let (considered, never_placed): (Vec<u32>, Vec<u32>) =
             movable.partition(|pod| self.considered[*pod as usize]);
         pods.extend(considered);
         (pods, never_placed)
     }
 
-    /// These machines go: later questions are about what is left then. New machines are on their way and take no pods of
+    /// These instances go: later questions are about what is left then. New instances are on their way and take no pods of
     /// others.
-    pub fn commit(&mut self, machines: &[usize], question: Question) -> Outcome {
+    pub fn commit(&mut self, instances: &[usize], question: Question) -> Outcome {
         // Nothing is decided about pods that were not looked at.
         let rules = self.rules(Question { claims_max: None, ..question });
-        let answer = self.ask(machines, rules);
+        let answer = self.ask(instances, rules);
         self.solver.keep();
         answer.into_outcome()
     }
 
-    /// Why pods would have no place if these machines went, in the order of [`Outcome::homeless`].
-    pub fn explain_homeless(&mut self, machines: &[usize], question: Question) -> Vec<Unplaced> {
-        let mut answer = self.ask(machines, self.rules(question));
+    /// Why pods would have no place if these instances went, in the order of [`Outcome::homeless`].
+    pub fn explain_homeless(&mut self, instances: &[usize], question: Question) -> Vec<Unplaced> {
+        let mut answer = self.ask(instances, self.rules(question));
         for (pod, refusal) in &answer.refused {
             let reasons = self.solver.reasons(*pod, *refusal);
             answer.unplaced.push(unplaced(self.solver.pod(*pod).key(), reasons));
@@ -211,12 +211,12 @@ impl<'s> Simulator<'s> {
     }
 
     /// Tries it; what was tried has to be taken back or kept.
-    fn ask(&mut self, machines: &[usize], rules: Rules) -> Answer {
+    fn ask(&mut self, instances: &[usize], rules: Rules) -> Answer {
         self.solver.begin(rules);
         let mut pods = Vec::new();
         let mut never_placed = Vec::new();
-        for machine in machines {
-            let (displaced, never) = self.displace(*machine);
+        for instance in instances {
+            let (displaced, never) = self.displace(*instance);
             pods.extend(displaced);
             never_placed.extend(never.iter().map(|pod| self.solver.pod(*pod).key()));
         }
@@ -245,18 +245,18 @@ impl<'s> Simulator<'s> {
     }
 }
 
-/// Machines that have gone one after the other, until this is dropped.
+/// Instances that have gone one after the other, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Walk<'w, 's> {
     simulator: &'w mut Simulator<'s>,
 }
 
 impl Walk<'_, '_> {
-    /// Whether a machine can go after those before it, without a new one. If so, it is gone. This costs as much as it
+    /// Whether an instance can go after those before it, without a new one. If so, it is gone. This costs as much as it
     /// moves by itself: the pods of those before stay where they are, unless they are on this one.
-    pub(super) fn can_go_too(&mut self, machine: usize) -> bool {
+    pub(super) fn can_go_too(&mut self, instance: usize) -> bool {
         self.simulator.solver.step();
-        let (pods, never_placed) = self.simulator.displace(machine);
+        let (pods, never_placed) = self.simulator.displace(instance);
         let solver = &mut self.simulator.solver;
         let can_go = never_placed.is_empty() && solver.solve(&pods).is_empty();
         if !can_go {
@@ -292,22 +292,22 @@ impl Answer {
     }
 }
 
-/// Positions of machines on which something has happened too short a while before a moment.
-fn busy_machines<'s>(
+/// Positions of instances on which something has happened too short a while before a moment.
+fn busy_instances<'s>(
     snapshot: &'s Snapshot,
     fleet: &'s Fleet,
     at_moment: Timestamp,
 ) -> impl Iterator<Item = usize> + use<'s> {
-    let machines = snapshot.nodes.iter().zip(&fleet.machines).enumerate();
-    machines.filter_map(move |(at, (node, machine))| {
+    let instances = snapshot.nodes.iter().zip(&fleet.instances).enumerate();
+    instances.filter_map(move |(at, (node, instance))| {
         let rules = fleet.pools.get(node.pool.as_ref()?)?;
-        is_busy(machine, rules, at_moment).then_some(at)
+        is_busy(instance, rules, at_moment).then_some(at)
     })
 }
 
-/// Whether something has happened on a machine within its pool's `consolidateAfter`, seen from a moment.
-pub(crate) fn is_busy(machine: &Machine, rules: &PoolRules, at_moment: Timestamp) -> bool {
-    let quiet_since = machine.claim.as_ref().and_then(|claim| claim.quiet_since);
+/// Whether something has happened on an instance within its pool's `consolidateAfter`, seen from a moment.
+pub(crate) fn is_busy(instance: &Instance, rules: &PoolRules, at_moment: Timestamp) -> bool {
+    let quiet_since = instance.claim.as_ref().and_then(|claim| claim.quiet_since);
     let (Some(since), Some(after)) = (quiet_since, rules.consolidate_after) else { return false };
     at_moment.duration_since(since) < after
 }

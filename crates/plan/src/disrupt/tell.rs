@@ -7,10 +7,10 @@ use joiner_core::{
 
 use super::{candidate::Removable, pass::Proposal};
 
-/// How many machines a sentence names.
+/// How many instances a sentence names.
 const NAMED_MAX: usize = 3;
 
-/// Machines that hold nothing.
+/// Instances that hold nothing.
 pub(super) fn empty(set: &[&Removable<'_>], savings: f64) -> Reason {
     let message = match set {
         [only] => format!(
@@ -18,15 +18,15 @@ pub(super) fn empty(set: &[&Removable<'_>], savings: f64) -> Reason {
             only.name()
         ),
         _ => format!(
-            "{} machines hold nothing that would have to move: {}; {savings:.4} per hour are saved",
+            "{} instances hold nothing that would have to move: {}; {savings:.4} per hour are saved",
             set.len(),
-            machines(set)
+            instances(set)
         ),
     };
     facts(Reason::new(ReasonId::NodeEmpty, message), set, savings)
 }
 
-/// A machine that is not what its pool wants.
+/// An instance that is not what its pool wants.
 pub(super) fn drifted(each: &Removable<'_>, proposal: &Proposal) -> Reason {
     let why = each.claim.drifted.as_ref().map_or("", |drifted| drifted.reason.as_str());
     let what =
@@ -41,33 +41,33 @@ pub(super) fn drifted(each: &Removable<'_>, proposal: &Proposal) -> Reason {
     facts(reason.with("drift", why), &[each], proposal.savings)
 }
 
-/// What keeps pods of a machine that goes all the same.
+/// What keeps pods of an instance that goes all the same.
 fn forced(each: &Removable<'_>) -> String {
     let kept = each.held.first().map(|kept| {
-        format!("; {}, but not beyond the machine's terminationGracePeriod", kept.message)
+        format!("; {}, but not beyond the instance's terminationGracePeriod", kept.message)
     });
     kept.unwrap_or_default()
 }
 
-/// Machines whose pods fit elsewhere, or on something cheaper.
+/// Instances whose pods fit elsewhere, or on something cheaper.
 pub(super) fn underutilized(set: &[&Removable<'_>], proposal: &Proposal) -> Reason {
     let savings = proposal.savings;
     let message =
-        format!("{}: {}; {savings:.4} per hour are saved", machines(set), places(set, proposal));
+        format!("{}: {}; {savings:.4} per hour are saved", instances(set), places(set, proposal));
     facts(Reason::new(ReasonId::NodeUnderutilized, message), set, savings)
 }
 
 fn facts(reason: Reason, set: &[&Removable<'_>], savings: f64) -> Reason {
     let pods: usize = set.iter().map(|each| each.moving().count()).sum();
     let reason = reason
-        .with("machines", set.len())
+        .with("instances", set.len())
         .with("pods", pods)
         .with("savings", format!("{savings:.4}"));
     let bare: Vec<String> = set.iter().flat_map(|each| each.bare()).collect();
     if bare.is_empty() { reason } else { reason.with("bare", bare.join(", ")) }
 }
 
-fn machines(set: &[&Removable<'_>]) -> String {
+fn instances(set: &[&Removable<'_>]) -> String {
     listed(set.iter().map(|each| each.name().to_owned()).collect())
 }
 
@@ -87,7 +87,7 @@ fn listed(mut names: Vec<String>) -> String {
 fn places(set: &[&Removable<'_>], proposal: &Proposal) -> String {
     let pods: usize = set.iter().map(|each| each.moving().count()).sum();
     let there = proposal.destinations.iter().map(existing);
-    let new = proposal.replacements.iter().map(new_machine);
+    let new = proposal.replacements.iter().map(new_instance);
     let places: Vec<String> = there.chain(new).collect();
     let gone: Vec<String> = set.iter().flat_map(|each| each.bare()).collect();
     let lost = match gone.as_slice() {
@@ -110,7 +110,7 @@ fn existing(at: &ExistingPlacement) -> String {
     format!("{} ({})", at.name(), at.pods.len())
 }
 
-fn new_machine(claim: &PlannedClaim) -> String {
+fn new_instance(claim: &PlannedClaim) -> String {
     let cheapest = claim.instance_types.first().map_or("any type", String::as_str);
     format!(
         "a new {cheapest} at {:.4} per hour ({}, NodePool {:?})",

@@ -34,9 +34,9 @@ pub(super) fn all(
         .map(|candidate| candidate.node_claim.as_str())
         .collect();
     let mut unmarked = fleet.clone();
-    for (node, machine) in snapshot.nodes.iter().zip(&mut unmarked.machines) {
+    for (node, instance) in snapshot.nodes.iter().zip(&mut unmarked.instances) {
         if node.claim.as_deref().is_some_and(|claim| own.contains(claim)) {
-            machine.queued = false;
+            instance.queued = false;
         }
     }
     let mut pass = Pass::new(snapshot, &unmarked, planning, settings);
@@ -47,12 +47,12 @@ fn validate(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rejected>
     match command.method {
         Method::Emptiness => validate_empty(pass, command),
         Method::MultiNode | Method::SingleNode => validate_consolidation(pass, command),
-        // Whatever is wrong with a drifted machine has not changed.
+        // Whatever is wrong with a drifted instance has not changed.
         Method::StaticDrift | Method::Drift => Ok(command.clone()),
     }
 }
 
-/// Machines that are no longer empty, or may no longer go, are left out.
+/// Instances that are no longer empty, or may no longer go, are left out.
 fn validate_empty(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rejected> {
     let fleet = pass.scene.fleet;
     let mut still = Vec::new();
@@ -75,7 +75,7 @@ fn validate_empty(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rej
     let over = still.iter().find(|each| !set.iter().any(|own| own.at == each.at));
     lost = lost.or_else(|| over.map(|each| over_budget(pass, each, command)));
     if set.is_empty() {
-        return Err(lost.unwrap_or_else(|| churn("the command names no machine".to_owned())));
+        return Err(lost.unwrap_or_else(|| churn("the command names no instance".to_owned())));
     }
     let proposal = emptiness::proposal(&set);
     let reason = tell::empty(&set, proposal.savings);
@@ -83,7 +83,7 @@ fn validate_empty(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rej
     Ok(renewed(command, &set, proposal, reason))
 }
 
-/// All machines must still be candidates, and their pods must find places as they did.
+/// All instances must still be candidates, and their pods must find places as they did.
 fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rejected> {
     let fleet = pass.scene.fleet;
     let mut found = Vec::new();
@@ -102,8 +102,8 @@ fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Comm
     if let Some(each) = over {
         return Err(over_budget(pass, each, command));
     }
-    let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
-    let outcome = pass.simulator.without(&machines, consolidation::QUESTION);
+    let instances: Vec<usize> = set.iter().map(|each| each.at).collect();
+    let outcome = pass.simulator.without(&instances, consolidation::QUESTION);
     let claims = outcome.claims.clone();
     let mut proposal = match consolidation::judge(pass, &set, outcome) {
         Ok(proposal) => proposal,
@@ -117,8 +117,8 @@ fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Comm
         .map_err(|reason| scheduling(reason.message))?;
     if proposal.decision() != command.decision {
         let now = match proposal.decision() {
-            Decision::Delete => "no new machine is needed any more",
-            Decision::Replace => "a new machine would be needed now",
+            Decision::Delete => "no new instance is needed any more",
+            Decision::Replace => "a new instance would be needed now",
         };
         return Err(scheduling(now.to_owned()));
     }
@@ -129,14 +129,14 @@ fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Comm
     Ok(renewed(command, &set, proposal, reason))
 }
 
-/// The promised machines for the pods of now, whichever of them is for which. There must be as many as are needed now.
+/// The promised instances for the pods of now, whichever of them is for which. There must be as many as are needed now.
 fn all_kept(
     promised: &[PlannedClaim],
     mut claims: Vec<PlannedClaim>,
 ) -> Result<Vec<PlannedClaim>, Rejected> {
     if promised.len() != claims.len() {
         return Err(scheduling(format!(
-            "new machines that are needed now: {} instead of {}",
+            "new instances that are needed now: {} instead of {}",
             claims.len(),
             promised.len()
         )));
@@ -148,21 +148,21 @@ fn all_kept(
     promised.iter().map(keep_one).collect()
 }
 
-/// The promised machine for the pods of now, if everything it may become would still do.
+/// The promised instance for the pods of now, if everything it may become would still do.
 fn kept(promised: &PlannedClaim, claim: &PlannedClaim) -> Result<PlannedClaim, Rejected> {
     let options: BTreeSet<&String> = claim.instance_types.iter().collect();
     if promised.node_pool != claim.node_pool {
         return Err(scheduling(format!(
-            "the new machine would now be of NodePool {:?}, not {:?}",
+            "the new instance would now be of NodePool {:?}, not {:?}",
             claim.node_pool, promised.node_pool
         )));
     }
     if let Some(gone) = promised.instance_types.iter().find(|name| !options.contains(name)) {
-        return Err(scheduling(format!("the new machine could not be a {gone} any more")));
+        return Err(scheduling(format!("the new instance could not be a {gone} any more")));
     }
     if let Some(key) = demanded(promised, claim) {
         return Err(scheduling(format!(
-            "pods demand something else of the new machine's {key} now"
+            "pods demand something else of the new instance's {key} now"
         )));
     }
     Ok(PlannedClaim {
@@ -172,9 +172,9 @@ fn kept(promised: &PlannedClaim, claim: &PlannedClaim) -> Result<PlannedClaim, R
     })
 }
 
-/// A label of the promised machine that may turn out otherwise than is demanded now.
+/// A label of the promised instance that may turn out otherwise than is demanded now.
 ///
-/// COMPAT: upstream looks at the types alone, and makes a machine in a zone that is the right one no more.
+/// COMPAT: upstream looks at the types alone, and makes an instance in a zone that is the right one no more.
 fn demanded(promised: &PlannedClaim, claim: &PlannedClaim) -> Option<String> {
     let promised = Requirements::from_specs(promised.requirements.iter());
     let demanded = Requirements::from_specs(claim.requirements.iter());

@@ -1,9 +1,9 @@
 //! Resources as rows of integers.
 //!
-//! Every resource that a machine of a pass has becomes a column. A column counts in the coarsest of units, thousandths, millionths and
+//! Every resource that an instance of a pass has becomes a column. A column counts in the coarsest of units, thousandths, millionths and
 //! billionths that is exact for every amount of the pass, so that comparing is comparing `i64`s and nothing is rounded.
 //!
-//! Resources that no machine has share one column, in which only the sign counts: whoever asks for any of them fits
+//! Resources that no instance has share one column, in which only the sign counts: whoever asks for any of them fits
 //! nowhere, and pods may name as many as they like.
 
 use joiner_core::{quantity::Quantity, resources::Resources};
@@ -19,11 +19,11 @@ pub(crate) struct Columns {
     lookup: FxHashMap<String, usize>,
     /// Billionths in one unit of each column.
     unit: Vec<i128>,
-    /// The column of resources that no machine has, if anything asks for one.
+    /// The column of resources that no instance has, if anything asks for one.
     nowhere: Option<usize>,
 }
 
-/// The name of the column of resources that no machine has. No resource has this name.
+/// The name of the column of resources that no instance has. No resource has this name.
 const NOWHERE: &str = "";
 
 impl Columns {
@@ -41,7 +41,7 @@ impl Columns {
         }
     }
 
-    /// The same for resources that are only asked for. Comes after everything that machines have.
+    /// The same for resources that are only asked for. Comes after everything that instances have.
     pub(crate) fn learn_asked(&mut self, resources: &Resources) {
         for (name, quantity) in resources.iter() {
             match self.column(name) {

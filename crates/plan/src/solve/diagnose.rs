@@ -48,7 +48,7 @@ impl<'s> Solver<'s> {
         verdicts.into_iter().filter_map(|(_, refusal)| refusal).collect()
     }
 
-    /// What a new machine of each pool would say to a pod: first those that would take it, in the order pools are tried,
+    /// What a new instance of each pool would say to a pod: first those that would take it, in the order pools are tried,
     /// then the others, nearest miss first.
     pub(crate) fn pool_verdicts(&mut self, pod: u32) -> Vec<(String, Option<Reason>)> {
         let pools = self.pools_in_order();
@@ -63,7 +63,7 @@ impl<'s> Solver<'s> {
         verdicts.into_iter().map(named).collect()
     }
 
-    /// Why pools make no machines for anybody, in order of name.
+    /// Why pools make no instances for anybody, in order of name.
     pub(crate) fn unusable_pools(&self) -> Vec<Reason> {
         let mut pools = self.pools_in_order();
         pools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -84,7 +84,7 @@ impl<'s> Solver<'s> {
         pools
     }
 
-    /// Whether a new machine of `pool` would take a pod that has given up all its preferences: looks for the first thing
+    /// Whether a new instance of `pool` would take a pod that has given up all its preferences: looks for the first thing
     /// that leaves nothing of the pool's types.
     fn verdict(&mut self, pod: u32, pool: &NodePool) -> Result<(), Refused> {
         let template = self.usable_template(pool)?;
@@ -122,7 +122,7 @@ impl<'s> Solver<'s> {
         Some(Variant { class: class_index, form, uses })
     }
 
-    /// The template of a pool that machines can be made from.
+    /// The template of a pool that instances can be made from.
     fn usable_template(&self, pool: &NodePool) -> Result<usize, Refused> {
         let not_ready = |why: String| Err(((0, 0), Reason::new(ReasonId::PoolNotReady, why)));
         match &pool.readiness {
@@ -148,7 +148,7 @@ impl<'s> Solver<'s> {
                 pool.name
             )),
             Usable::NoTypes => Err(self.nothing_left(index)),
-            Usable::ShortOfMinValues(key, achieved) if !self.makes_machines(index) => {
+            Usable::ShortOfMinValues(key, achieved) if !self.makes_instances(index) => {
                 Err(self.short_of_min_values(index, template.requirements, *key, *achieved))
             }
             Usable::Yes | Usable::ShortOfMinValues(..) => Ok(index),
@@ -314,7 +314,7 @@ impl<'s> Solver<'s> {
             alternatives.iter().map(|volumes| self.labels.decode(*volumes).to_string()).collect();
         let wanted = wanted.join(" or ");
         let message = format!(
-            "incompatible volume requirements: the pod's volumes need {wanted}, where pool {:?} has no machines",
+            "incompatible volume requirements: the pod's volumes need {wanted}, where pool {:?} has no instances",
             self.templates[template].pool.name
         );
         ((5, 0), Reason::new(ReasonId::ZoneVolume, message).with("volumes", wanted))
@@ -394,7 +394,7 @@ impl<'s> Solver<'s> {
         }
         let ports: Vec<String> = spec.host_ports.iter().map(ToString::to_string).collect();
         let message = format!(
-            "a daemon has taken a host port on every machine of pool {:?} that would fit: the pod wants {}",
+            "a daemon has taken a host port on every instance of pool {:?} that would fit: the pod wants {}",
             template.pool.name,
             ports.join(", ")
         );
@@ -463,7 +463,7 @@ impl<'s> Solver<'s> {
         ((8, 0), reason)
     }
 
-    /// The ways in which the machine could settle for domains.
+    /// The ways in which the instance could settle for domains.
     fn domains(
         &mut self,
         variant: &Variant,
@@ -497,11 +497,11 @@ impl<'s> Solver<'s> {
             let key = group.key();
             let own = self.labels.get(strict, key);
             !joined.iter().any(|requirements| {
-                let machine = self.labels.get(*requirements, key);
+                let instance = self.labels.get(*requirements, key);
                 let allowed = group.allowed(
                     used.selects_self,
                     |domain| self.labels.allows(key, own, domain),
-                    |domain| self.labels.allows(key, machine, domain),
+                    |domain| self.labels.allows(key, instance, domain),
                 );
                 !allowed.domains.is_empty()
             })
@@ -526,7 +526,7 @@ impl<'s> Solver<'s> {
         let there = if key == Key::HOSTNAME {
             String::new()
         } else if census.is_empty() {
-            format!("; no machine has a value of {name}")
+            format!("; no instance has a value of {name}")
         } else {
             format!("; pods there now: {}", census.join(" "))
         };
@@ -563,7 +563,7 @@ impl<'s> Solver<'s> {
             .with("counts", census.join(","))
     }
 
-    /// Whether a type that fits is offered in one of the domains the machine could settle for.
+    /// Whether a type that fits is offered in one of the domains the instance could settle for.
     fn settled(
         &mut self,
         class: usize,
@@ -597,7 +597,7 @@ impl<'s> Solver<'s> {
         let Some(within) = self.remaining[template].rows(&mut self.templates[template]) else {
             let limit = pool.limits.get(NODES);
             let message = format!(
-                "node limits have been exhausted for pool {:?}: it may have {limit} machines",
+                "node limits have been exhausted for pool {:?}: it may have {limit} instances",
                 pool.name
             );
             let reason = Reason::new(ReasonId::PoolLimitReached, message);

@@ -176,7 +176,7 @@ impl Solver<'_> {
         }
         for template in 0..self.templates.len() {
             let tolerance = self.classes.all[variant.class].tolerance(variant.form);
-            if !self.makes_machines(template) || !tolerance.tolerates[template] {
+            if !self.makes_instances(template) || !tolerance.tolerates[template] {
                 continue;
             }
             let options = self.options(self.templates[template].requirements, variant);
@@ -190,7 +190,7 @@ impl Solver<'_> {
     }
 }
 
-/// Which of 64 machines the pod's spread and affinity over hosts refuse.
+/// Which of 64 instances the pod's spread and affinity over hosts refuse.
 #[inline]
 fn refused_hosts(uses: &Uses, topology: &Topology, nodes: bool, word: usize) -> u64 {
     uses.hosts

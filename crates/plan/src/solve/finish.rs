@@ -105,7 +105,7 @@ impl<'s> Solver<'s> {
         (finished, left_out)
     }
 
-    /// Pods on a machine that exists.
+    /// Pods on an instance that exists.
     pub(super) fn placement(&self, candidate: &Candidate<'_>, pods: &[u32]) -> ExistingPlacement {
         ExistingPlacement {
             node: candidate.node.node.clone().unwrap_or_default(),

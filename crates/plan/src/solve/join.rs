@@ -261,11 +261,11 @@ pub(super) fn settle_domains(
         let group = topology.group(used.group);
         let key = group.key();
         labels.work.count(1 + group.domain_count());
-        let (own, machine) = (labels.get(strict, key), labels.get(requirements, key));
+        let (own, instance) = (labels.get(strict, key), labels.get(requirements, key));
         let allowed = group.allowed(
             used.selects_self,
             |domain| labels.allows(key, own, domain),
-            |domain| labels.allows(key, machine, domain),
+            |domain| labels.allows(key, instance, domain),
         );
         let merged = match per_key.iter_mut().find(|(known, ..)| *known == key) {
             Some((_, domains, one)) => {

@@ -21,7 +21,7 @@ use crate::work::Meter;
 pub(crate) struct Key(u32);
 
 impl Key {
-    /// The host name is a key like any other for requirements, but its domains are machines.
+    /// The host name is a key like any other for requirements, but its domains are instances.
     pub(crate) const HOSTNAME: Self = Self(0);
 
     fn index(self) -> usize {

@@ -16,11 +16,11 @@ use super::{
 pub(crate) struct Remaining {
     /// (column, amount), `nodes` apart.
     pub(super) amounts: Vec<(usize, i64)>,
-    /// Whole machines.
+    /// Whole instances.
     pub(super) nodes: Option<i64>,
     /// Rows within the limits; worked out anew when the amounts have changed.
     rows: Option<RowSetId>,
-    /// The most of each limited resource that one machine of the pool has.
+    /// The most of each limited resource that one instance of the pool has.
     largest: Vec<i64>,
 }
 
@@ -47,7 +47,7 @@ impl Remaining {
         self.amounts.is_empty() && self.nodes.is_none()
     }
 
-    /// The rows that one more machine may be; `None` when the pool may have no more machines.
+    /// The rows that one more instance may be; `None` when the pool may have no more instances.
     pub(crate) fn rows(&mut self, template: &mut Template<'_>) -> Option<RowSetId> {
         if self.nodes.is_some_and(|nodes| nodes <= 0) {
             return None;
@@ -75,7 +75,7 @@ impl Remaining {
         self.amounts.iter().all(|(column, left)| info.capacity[*column] <= *left)
     }
 
-    /// The first limited resource of which a machine of this type would take too much: (column, left).
+    /// The first limited resource of which an instance of this type would take too much: (column, left).
     pub(crate) fn exceeded_by(&self, info: &TypeInfo<'_>) -> Option<(usize, i64)> {
         self.amounts.iter().copied().find(|(column, left)| info.capacity[*column] > *left)
     }
@@ -93,7 +93,7 @@ impl Remaining {
         self.rows = None;
     }
 
-    /// Gets back what a machine took that is no more.
+    /// Gets back what an instance took that is no more.
     pub(crate) fn give_back(&mut self, counted_capacity: &Resources, columns: &Columns) {
         for (column, left) in &mut self.amounts {
             let amount = counted_capacity.get(columns.name(*column));

@@ -1,4 +1,4 @@
-//! Machines that exist or are on their way, as candidates for pods.
+//! Instances that exist or are on their way, as candidates for pods.
 
 use joiner_core::{
     label,

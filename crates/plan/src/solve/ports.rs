@@ -1,4 +1,4 @@
-//! The host ports that are taken on a machine.
+//! The host ports that are taken on an instance.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

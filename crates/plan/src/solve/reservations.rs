@@ -52,7 +52,7 @@ impl Reservations {
 
     /// Whether waiting for one of `id` makes sense.
     ///
-    /// COMPAT: upstream lets pods wait for a reservation that is used up by machines that exist.
+    /// COMPAT: upstream lets pods wait for a reservation that is used up by instances that exist.
     pub(crate) fn may_be_free_again(&self, id: usize) -> bool {
         self.left.contains_key(&id) && !self.empty.contains(&id)
     }

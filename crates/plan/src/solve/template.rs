@@ -1,4 +1,4 @@
-//! One pool's machines, as the planner looks at them.
+//! One pool's instances, as the planner looks at them.
 //!
 //! A template is what a claim of the pool starts from. Its instance types are rows: one per type, or one per group of a
 //! type's offerings where offerings change the type's size. Which rows a set of requirements leaves is worked out once
@@ -30,7 +30,7 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RowSetId(u32);
 
-/// The host name of every machine that nobody asks for by name. No real host is called this.
+/// The host name of every instance that nobody asks for by name. No real host is called this.
 pub(crate) const UNNAMED_HOST: &str = "";
 
 /// What a claim of one pool starts from.
@@ -212,7 +212,7 @@ impl<'s> Template<'s> {
             let capacity = instance_type.capacity.overlaid(&first.capacity);
             let allocatable =
                 columns.row(&allocatable(&capacity, &overhead.overlaid(&first.overhead)));
-            // Nothing fits a machine that has promised more than it has.
+            // Nothing fits an instance that has promised more than it has.
             if allocatable.iter().any(|amount| *amount < 0) {
                 continue;
             }
@@ -413,7 +413,7 @@ impl<'s> Template<'s> {
     }
 }
 
-/// Available offerings that give the machine the same size; the type's own size first.
+/// Available offerings that give the instance the same size; the type's own size first.
 fn offering_groups(instance_type: &InstanceType) -> Vec<Vec<usize>> {
     let mut groups: Vec<(&Resources, &Resources, Vec<usize>)> = Vec::new();
     for (at, offering) in instance_type.offerings.iter().enumerate().filter(|(_, o)| o.available) {
@@ -429,7 +429,7 @@ fn offering_groups(instance_type: &InstanceType) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, _, group)| group).collect()
 }
 
-/// The daemons whose pods can run on a pool's machines, with what they require of a type.
+/// The daemons whose pods can run on a pool's instances, with what they require of a type.
 fn pool_daemons<'s>(
     snapshot: &'s Snapshot,
     pool: &NodePool,
@@ -455,7 +455,7 @@ fn pool_daemons<'s>(
         .collect()
 }
 
-/// Whether a daemon's pod goes on machines with these taints; daemons never mind `PreferNoSchedule`.
+/// Whether a daemon's pod goes on instances with these taints; daemons never mind `PreferNoSchedule`.
 pub(crate) fn daemon_tolerates(spec: &PodSpec, taints: &[joiner_core::taint::Taint]) -> bool {
     let mut tolerations = spec.tolerations.clone();
     tolerations.push(Toleration::prefer_no_schedule());

@@ -2,7 +2,7 @@
 //!
 //! A group is one question about domains: how are the pods that a selector selects spread over the values of a label?
 //! Pods with the same constraint share one group. Counts are arrays over the label's values; for the host name, whose
-//! values are the machines themselves, over nodes and claims.
+//! values are the instances themselves, over nodes and claims.
 
 mod filters;
 mod group;
@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 pub(crate) use self::{
     filters::Filters,
-    group::{Kind, Machine, Standing, Way},
+    group::{Instance, Kind, Standing, Way},
 };
 use self::{
     filters::{Filter, FilterId},
@@ -47,8 +47,8 @@ pub(crate) struct GroupId(u32);
 enum Change {
     /// A pod in one of its domains.
     Domain(GroupId, usize, Way),
-    /// A pod on a machine, if it is one that takes pods.
-    Host(GroupId, Option<Machine>, Way),
+    /// A pod on an instance, if it is one that takes pods.
+    Host(GroupId, Option<Instance>, Way),
     /// The last node of a site has gone from one of its domains.
     Unanchored(GroupId, usize),
 }
@@ -92,7 +92,7 @@ pub(crate) struct Topology {
     bound: Vec<GroupId>,
     /// Where the groups of each node end in `bound`.
     bound_ends: Vec<usize>,
-    /// The groups that look on which machine their pods are fewest.
+    /// The groups that look on which instance their pods are fewest.
     counted: Vec<GroupId>,
     work: Meter,
     journal: Journal<Change>,
@@ -352,9 +352,9 @@ impl Topology {
     /// Counts the pods that stay on a node, or counts them no more. `node` is its position in the snapshot.
     pub(crate) fn shift_bound(&mut self, node: usize, seen: Seen, way: Way, labels: &LabelSpace) {
         let start = node.checked_sub(1).map_or(0, |before| self.bound_ends[before]);
-        let machine = seen.position.map(Machine::Node);
+        let instance = seen.position.map(Instance::Node);
         for at in start..self.bound_ends[node] {
-            self.shift(self.bound[at], machine, seen.requirements, way, labels);
+            self.shift(self.bound[at], instance, seen.requirements, way, labels);
         }
     }
 
@@ -395,8 +395,8 @@ impl Topology {
         }
     }
 
-    /// Machines that have more pods of a group than its skew allows, for the groups that look where they are fewest.
-    pub(crate) fn too_crowded_hosts(&self) -> impl Iterator<Item = (GroupId, Machine)> + '_ {
+    /// Instances that have more pods of a group than its skew allows, for the groups that look where they are fewest.
+    pub(crate) fn too_crowded_hosts(&self) -> impl Iterator<Item = (GroupId, Instance)> + '_ {
         let crowded = |id: GroupId| self.group(id).too_crowded_hosts().map(move |on| (id, on));
         self.counted.iter().copied().flat_map(crowded)
     }
@@ -437,8 +437,8 @@ impl Topology {
                 Change::Domain(id, domain, way) => {
                     self.group_mut(id).shift_domain(domain, way.back(), labels);
                 }
-                Change::Host(id, machine, way) => {
-                    self.group_mut(id).shift_host(machine, way.back());
+                Change::Host(id, instance, way) => {
+                    self.group_mut(id).shift_host(instance, way.back());
                 }
                 Change::Unanchored(id, domain) => {
                     let group = self.group_mut(id);
@@ -453,7 +453,7 @@ impl Topology {
         &mut self.groups[id.0 as usize]
     }
 
-    /// Whether a machine counts for a group.
+    /// Whether an instance counts for a group.
     fn counts(
         &mut self,
         id: GroupId,
@@ -474,15 +474,15 @@ impl Topology {
         verdict
     }
 
-    /// Takes note of a pod that comes to a machine which has these requirements now that the pod is there, or leaves it.
+    /// Takes note of a pod that comes to an instance which has these requirements now that the pod is there, or leaves it.
     ///
     /// `selecting` are the groups that select the pod, `declared` those in which it keeps others away. `taints` are the
-    /// machine's, with a number that stands for them.
+    /// instance's, with a number that stands for them.
     pub(crate) fn record(
         &mut self,
         (selecting, declared): (&[GroupId], &[GroupId]),
         way: Way,
-        machine: Machine,
+        instance: Instance,
         requirements: ReqId,
         taints: (usize, &[Taint]),
         labels: &LabelSpace,
@@ -492,19 +492,19 @@ impl Topology {
             if self.group(*id).definition.kind != Kind::KeptAway
                 && self.counts(*id, requirements, taints, labels)
             {
-                self.shift(*id, Some(machine), requirements, way, labels);
+                self.shift(*id, Some(instance), requirements, way, labels);
             }
         }
         for id in declared {
-            self.shift(*id, Some(machine), requirements, way, labels);
+            self.shift(*id, Some(instance), requirements, way, labels);
         }
     }
 
-    /// Counts a pod in a group, or counts it no more. A machine that takes no pods is none, but its pods are somewhere.
+    /// Counts a pod in a group, or counts it no more. An instance that takes no pods is none, but its pods are somewhere.
     fn shift(
         &mut self,
         id: GroupId,
-        machine: Option<Machine>,
+        instance: Option<Instance>,
         requirements: ReqId,
         way: Way,
         labels: &LabelSpace,
@@ -512,8 +512,8 @@ impl Topology {
         let Self { groups, journal, .. } = self;
         let group = &mut groups[id.0 as usize];
         if group.definition.key == Key::HOSTNAME {
-            group.shift_host(machine, way);
-            journal.note(|| Change::Host(id, machine, way));
+            group.shift_host(instance, way);
+            journal.note(|| Change::Host(id, instance, way));
             return;
         }
         let Some(req) = labels.get(requirements, group.definition.key) else { return };

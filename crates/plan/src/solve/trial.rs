@@ -1,6 +1,6 @@
-//! What would become of pods if machines went, tried on a pass that is prepared once.
+//! What would become of pods if instances went, tried on a pass that is prepared once.
 //!
-//! A trial begins, machines are removed, pods are placed as ever, and then it is either kept or taken back. It may have
+//! A trial begins, instances are removed, pods are placed as ever, and then it is either kept or taken back. It may have
 //! steps, of which the last one can be taken back while what came before goes on. Taking back costs as much as has
 //! changed, not as much as there is: the parts that change write down how ([`super::journal`]), and the rest of it is
 //! here.
@@ -23,7 +23,7 @@ use super::{
 /// How a trial differs from an ordinary pass.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rules {
-    /// Whether pods of machines leave alone the nodes that should be left alone.
+    /// Whether pods of instances leave alone the nodes that should be left alone.
     pub(crate) respect_quiet: bool,
     /// With more new claims than this the trial ends.
     pub(crate) claims_max: Option<usize>,
@@ -148,7 +148,7 @@ impl Solver<'_> {
         self.forget_refusals();
     }
 
-    /// What was tried has happened. The claims it has opened are on their way; pods of other machines do not count on
+    /// What was tried has happened. The claims it has opened are on their way; pods of other instances do not count on
     /// them.
     pub(crate) fn keep(&mut self) {
         self.nodes.keep();
@@ -190,7 +190,7 @@ impl Solver<'_> {
     }
 
     /// Forgets what was true of claims that take no more pods or are no more, and of refusals: the next trial removes
-    /// other machines.
+    /// other instances.
     fn end(&mut self) {
         for (class, form) in self.trial.dead_claims.drain(..) {
             if let Some(form) = self.classes.all[class].known_form_mut(form) {
@@ -208,21 +208,21 @@ impl Solver<'_> {
         }
     }
 
-    /// Takes a machine away, with every pod that stays on it. Answers with the pods that the pass itself had put there:
-    /// they need another place. Nothing, if the machine is not there or takes no pods anyway.
-    pub(crate) fn remove(&mut self, machine: usize) -> Option<Vec<u32>> {
-        let seen = self.nodes.seen_at(machine);
+    /// Takes an instance away, with every pod that stays on it. Answers with the pods that the pass itself had put there:
+    /// they need another place. Nothing, if the instance is not there or takes no pods anyway.
+    pub(crate) fn remove(&mut self, instance: usize) -> Option<Vec<u32>> {
+        let seen = self.nodes.seen_at(instance);
         let position = seen.position.filter(|position| !self.nodes.is_gone(*position))?;
         if let Some(site) = self.nodes.remove(position) {
             self.topology.abandon(&site, &self.labels);
         }
-        self.topology.shift_bound(machine, seen, Way::Out, &self.labels);
+        self.topology.shift_bound(instance, seen, Way::Out, &self.labels);
         let displaced = self.nodes.candidate(position).pods.clone();
         for pod in &displaced {
             let class = self.classes.of_pod[*pod as usize] as usize;
             self.record_on_node(class, position, Way::Out);
         }
-        let node = &self.snapshot.nodes[machine];
+        let node = &self.snapshot.nodes[instance];
         let template = self
             .templates
             .iter()
@@ -235,16 +235,16 @@ impl Solver<'_> {
         Some(displaced)
     }
 
-    /// Chooses the machines that pods of other machines should leave alone.
-    pub(crate) fn leave_alone(&mut self, machines: impl Iterator<Item = usize>) {
-        let positions = machines.filter_map(|machine| self.nodes.seen_at(machine).position);
+    /// Chooses the instances that pods of other instances should leave alone.
+    pub(crate) fn leave_alone(&mut self, instances: impl Iterator<Item = usize>) {
+        let positions = instances.filter_map(|instance| self.nodes.seen_at(instance).position);
         let quiet: Bits = positions.collect();
         self.nodes.quiet = quiet;
     }
 
-    /// The pods that the pass has put on a machine.
-    pub(crate) fn put_on(&self, machine: usize) -> &[u32] {
-        let position = self.nodes.seen_at(machine).position;
+    /// The pods that the pass has put on an instance.
+    pub(crate) fn put_on(&self, instance: usize) -> &[u32] {
+        let position = self.nodes.seen_at(instance).position;
         position.map_or(&[], |position| self.nodes.candidate(position).pods.as_slice())
     }
 
@@ -264,12 +264,12 @@ impl Solver<'_> {
         Placements { claims, existing, unplaced }
     }
 
-    /// Whether a pod is to be placed whatever happens, rather than only if its machine goes.
+    /// Whether a pod is to be placed whatever happens, rather than only if its instance goes.
     pub(crate) fn is_own(&self, pod: u32) -> bool {
         (pod as usize) < self.pods.own.len()
     }
 
-    /// Nobody is moved to a machine that may never come.
+    /// Nobody is moved to an instance that may never come.
     fn not_ready(&self, pod: u32, candidate: &Candidate<'_>) -> Unplaced {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
         let (claim, node) = (name(&candidate.node.claim), name(&candidate.node.node));

@@ -85,7 +85,7 @@ fn a_pod_cannot_be_near_one_that_does_not_exist() {
 fn a_zone_must_be_known_before_others_can_join_it() {
     let mut cluster = Cluster::new(cluster());
     let near = || pod("near").affinity(ZONE, app("web")).cpu("3").replicas(10);
-    // The machine of "web" may still be in any zone, so nobody can be near it in this pass ...
+    // The instance of "web" may still be in any zone, so nobody can be near it in this pass ...
     let first = cluster.pass(near().into_iter().chain([named("web").cpu("3500m").build()]));
     expect![[r#"
         claim default: web | default-instance-type +4
@@ -148,7 +148,7 @@ fn pods_with_affinity_to_their_own_kind_settle_for_one_zone() {
 }
 
 #[test]
-fn later_pods_join_the_zone_of_a_machine_on_its_way() {
+fn later_pods_join_the_zone_of_an_instance_on_its_way() {
     let own = |name: &str| pod(name).label("app", "web").cpu("3").affinity(ZONE, app("web"));
     let mut cluster = Cluster::new(cluster());
     cluster.pass([own("a").on_node_selector(ZONE, "test-zone-2")]);

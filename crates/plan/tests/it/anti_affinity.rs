@@ -103,7 +103,7 @@ fn pods_of_the_same_pass_avoid_others_too() {
 
 #[test]
 fn a_pod_that_may_be_anywhere_is_avoided_everywhere() {
-    // The machine of "x" has no zone yet.
+    // The instance of "x" has no zone yet.
     let mut cluster = Cluster::new(cluster());
     let first = cluster.pass([
         pod("x").cpu("2").anti_affinity(ZONE, web()),

@@ -21,7 +21,7 @@ fn real_pods_go_first_whatever_their_size() {
 }
 
 #[test]
-fn spare_capacity_gets_machines_too() {
+fn spare_capacity_gets_instances_too() {
     check(
         snapshot()
             .pool(pool("default"), [instance_type("t").cpu("4")])

@@ -26,7 +26,7 @@ fn agent() -> PodBuilder {
 }
 
 #[test]
-fn a_machine_has_room_for_its_daemons_too() {
+fn an_instance_has_room_for_its_daemons_too() {
     let small = || pod("a").cpu("1").mem("1Gi");
     check_each(
         [

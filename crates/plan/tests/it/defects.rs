@@ -147,7 +147,7 @@ fn d5_domains_of_nodes_are_known_to_those_that_keep_others_away() {
 
 #[test]
 fn d6_claims_of_a_pass_count_against_the_number_of_nodes() {
-    // Upstream makes five machines where two are allowed.
+    // Upstream makes five instances where two are allowed.
     check(
         cluster_of(pool("default").limit("nodes", "2")).pods(
             pod("a").cpu("3").require(INSTANCE_TYPE, In, ["default-instance-type"]).replicas(5),
@@ -245,8 +245,8 @@ fn d9_a_pod_whose_volumes_cannot_be_looked_up_waits() {
 }
 
 #[test]
-fn d10_new_machines_attach_only_so_many_volumes() {
-    // Upstream packs all six pods on one machine, which cannot attach their volumes.
+fn d10_new_instances_attach_only_so_many_volumes() {
+    // Upstream packs all six pods on one instance, which cannot attach their volumes.
     const DRIVER: &str = "csi.example.com";
     let types = || {
         [
@@ -284,7 +284,7 @@ fn d10_new_machines_attach_only_so_many_volumes() {
 
 #[test]
 fn d11_an_exclusion_next_to_bounds_is_kept() {
-    // Upstream writes only the bounds, so that the machine may have the excluded value.
+    // Upstream writes only the bounds, so that the instance may have the excluded value.
     let own =
         pool("default").require("example.com/n", Gt, ["4"]).require("example.com/n", NotIn, ["5"]);
     expect!["Gte 5; NotIn 5"].assert_eq(&required(cluster_of(own).pod(pod("a")), "example.com/n"));

@@ -1,7 +1,7 @@
-//! Which machines go, and why the others stay.
+//! Which instances go, and why the others stay.
 //!
 //! Every decision of every test is looked at by the independent checker, is the same whatever the
-//! order of things in the snapshot, and says of each machine either that it goes or why it stays.
+//! order of things in the snapshot, and says of each instance either that it goes or why it stays.
 
 mod ahead;
 mod as_scheduled;
@@ -35,7 +35,7 @@ use joiner_core::{
 };
 use joiner_plan::disrupt::disrupt;
 
-/// Sizes of machines, each twice the one before, at 0.5 per CPU.
+/// Sizes of instances, each twice the one before, at 0.5 per CPU.
 pub(crate) const SIZES: [(&str, &str, &str, f64); 4] = [
     ("small", "2", "4Gi", 1.0),
     ("medium", "4", "8Gi", 2.0),
@@ -54,13 +54,13 @@ pub(crate) fn cluster() -> SnapshotBuilder {
     snapshot().pool(pool("default"), sizes())
 }
 
-/// A machine of the pool `default`.
-pub(crate) fn machine(name: &str, size: &str) -> NodeBuilder {
-    machine_of("default", name, size)
+/// An instance of the pool `default`.
+pub(crate) fn instance(name: &str, size: &str) -> NodeBuilder {
+    instance_of("default", name, size)
 }
 
-/// A machine of a pool with [`sizes`].
-pub(crate) fn machine_of(pool: &str, name: &str, size: &str) -> NodeBuilder {
+/// An instance of a pool with [`sizes`].
+pub(crate) fn instance_of(pool: &str, name: &str, size: &str) -> NodeBuilder {
     let (_, cpu, mem, _) = SIZES.into_iter().find(|(own, ..)| *own == size).expect("a size");
     node(name).pool(pool).of_type(size).cpu(cpu).mem(mem)
 }
@@ -97,7 +97,7 @@ pub(crate) fn check_with(
     expected.assert_eq(&tell(&decide(settings, &snapshot, &fleet)));
 }
 
-/// Decides and compares why machines stay, in full sentences.
+/// Decides and compares why instances stay, in full sentences.
 pub(crate) fn check_reasons(
     snapshot: SnapshotBuilder,
     change: impl FnOnce(FleetBuilder) -> FleetBuilder,
@@ -127,7 +127,7 @@ pub(crate) fn decide(settings: &Settings, snapshot: &Snapshot, fleet: &Fleet) ->
     let findings = check_disruptions(snapshot, fleet, &settings.planning, &decided);
     let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert!(findings.is_empty(), "{}\nbreaks rules:\n{}", tell(&decided), findings.join("\n"));
-    each_machine_once(snapshot, fleet, &decided);
+    each_instance_once(snapshot, fleet, &decided);
     let (turned, fleet) = reversed(snapshot, fleet);
     let again = disrupt(&turned, &fleet, &settings.planning, &settings.disruption);
     assert_eq!(tell(&decided), tell(&again), "the order matters");
@@ -135,17 +135,17 @@ pub(crate) fn decide(settings: &Settings, snapshot: &Snapshot, fleet: &Fleet) ->
     decided
 }
 
-fn each_machine_once(snapshot: &Snapshot, fleet: &Fleet, decided: &Disruptions) {
+fn each_instance_once(snapshot: &Snapshot, fleet: &Fleet, decided: &Disruptions) {
     let mut seen = BTreeSet::new();
     let going = decided.commands.iter().flat_map(|command| &command.candidates);
     let staying = decided.staying.iter().map(|staying| &staying.claim);
     for claim in going.map(|candidate| &candidate.node_claim).chain(staying) {
         assert!(seen.insert(claim.clone()), "{claim} goes or stays twice");
     }
-    let ours = snapshot.nodes.iter().zip(&fleet.machines);
-    let ours = ours.filter(|(_, machine)| machine.claim.is_some());
+    let ours = snapshot.nodes.iter().zip(&fleet.instances);
+    let ours = ours.filter(|(_, instance)| instance.claim.is_some());
     let ours: BTreeSet<String> = ours.filter_map(|(node, _)| node.claim.clone()).collect();
-    assert_eq!(seen, ours, "machines that neither go nor stay");
+    assert_eq!(seen, ours, "instances that neither go nor stay");
 }
 
 fn reversed(snapshot: &Snapshot, fleet: &Fleet) -> (Snapshot, Fleet) {
@@ -153,17 +153,17 @@ fn reversed(snapshot: &Snapshot, fleet: &Fleet) -> (Snapshot, Fleet) {
     snapshot.pods.reverse();
     snapshot.pools.reverse();
     snapshot.nodes.reverse();
-    fleet.machines.reverse();
+    fleet.instances.reverse();
     for types in snapshot.catalog.by_pool.values_mut() {
         *types = types.iter().rev().cloned().collect();
     }
     (snapshot, fleet)
 }
 
-/// Commands and machines that stay, in lines:
+/// Commands and instances that stay, in lines:
 ///
 /// ```text
-/// <method>: <machines> -> <node>: <pods>; new <type> +<other types>: <pods>; saves <price> score <score>
+/// <method>: <instances> -> <node>: <pods>; new <type> +<other types>: <pods>; saves <price> score <score>
 /// <node> stays: <reasons>
 /// ```
 pub(crate) fn tell(decided: &Disruptions) -> String {
@@ -187,7 +187,7 @@ pub(crate) fn tell_command(command: &Command) -> String {
         command.destinations.iter().map(|to| format!("{}: {}", to.node, short(&to.pods)));
     let new = command.replacements.iter().map(|claim| {
         let types = match &*claim.instance_types {
-            [] => "machine".to_owned(),
+            [] => "instance".to_owned(),
             [only] => only.clone(),
             [first, others @ ..] => format!("{first} +{}", others.len()),
         };

@@ -1,4 +1,4 @@
-//! Machines that exist or are on their way.
+//! Instances that exist or are on their way.
 
 use expect_test::expect;
 use joiner_core::{
@@ -23,7 +23,7 @@ fn a_node_with_room_is_used_before_anything_is_made() {
 }
 
 #[test]
-fn a_machine_on_its_way_is_as_good_as_a_node() {
+fn an_instance_on_its_way_is_as_good_as_a_node() {
     check(
         cluster().node(node("n").pool("default").in_flight()).pod(pod("a").cpu("1")),
         expect![[r#"
@@ -33,7 +33,7 @@ fn a_machine_on_its_way_is_as_good_as_a_node() {
 }
 
 #[test]
-fn the_next_pod_goes_to_the_machine_of_the_last_pass() {
+fn the_next_pod_goes_to_the_instance_of_the_last_pass() {
     let mut cluster = Cluster::new(cluster());
     expect![[r#"
         claim default: a | small-instance-type +5
@@ -43,7 +43,7 @@ fn the_next_pod_goes_to_the_machine_of_the_last_pass() {
         node m1: b
     "#]]
     .assert_eq(&cluster.pass([pod("b").cpu("100m")]));
-    // The machine is the smallest that "a" needed.
+    // The instance is the smallest that "a" needed.
     expect![[r#"
         claim default: c | default-instance-type +4
     "#]]
@@ -217,7 +217,7 @@ fn pods_that_end_still_use_their_room() {
 }
 
 #[test]
-fn machines_of_a_pool_that_makes_none_are_used() {
+fn instances_of_a_pool_that_makes_none_are_used() {
     check(
         cluster_of(pool("default").weight(1))
             .pool(pool("fixed").fixed(), joiner_core::testing::fake_default_instance_types())

@@ -50,7 +50,7 @@ fn a_pod_on_a_node() {
 }
 
 #[test]
-fn a_pod_on_a_machine_on_its_way() {
+fn a_pod_on_an_instance_on_its_way() {
     check(
         cluster().node(node("n").pool("default").in_flight()).pod(pod("a")),
         "default/a",
@@ -239,7 +239,7 @@ fn verdicts_are_those_of_the_plan_and_not_of_another_that_was_weighed() {
         expect![[r#"
             unschedulable: unsatisfiable topology constraint: every domain of pool "default" may have a pod with app=web that this pod must not share its topology.kubernetes.io/zone with; pods there now: a=2 b=2 c=3
             default: antiAffinity.blocked
-              add domains, run fewer of these pods, or make the anti-affinity a preference; pods whose domain is still open block all of them until their machine exists
+              add domains, run fewer of these pods, or make the anti-affinity a preference; pods whose domain is still open block all of them until their instance exists
         "#]],
     );
 }

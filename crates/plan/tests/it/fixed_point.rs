@@ -1,4 +1,4 @@
-//! A plan that is being carried out does not change: once its machines are on their way, planning
+//! A plan that is being carried out does not change: once its instances are on their way, planning
 //! again puts every pod on them and asks for nothing more.
 
 use joiner_core::{

@@ -144,7 +144,7 @@ fn exists_never_widens_what_is_required_elsewhere() {
 }
 
 #[test]
-fn pods_that_want_different_values_get_different_machines() {
+fn pods_that_want_different_values_get_different_instances() {
     check(
         cluster_of(pool("default").require("team", In, ["a", "b"]))
             .pod(pod("1").on_node_selector("team", "a"))
@@ -157,7 +157,7 @@ fn pods_that_want_different_values_get_different_machines() {
 }
 
 #[test]
-fn pods_whose_requirements_meet_share_a_machine() {
+fn pods_whose_requirements_meet_share_an_instance() {
     check(
         cluster()
             .pod(pod("1").require(ZONE, In, ["test-zone-1", "test-zone-2"]))

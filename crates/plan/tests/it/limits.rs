@@ -11,13 +11,13 @@ use joiner_core::{
 
 use crate::support::{Cluster, check, check_each, cluster_of};
 
-/// Pods that cannot share a machine.
+/// Pods that cannot share an instance.
 fn apart(name: &str) -> PodBuilder {
     pod(name).label("app", "apart").anti_affinity(HOSTNAME, selector([("app", "apart")]))
 }
 
 #[test]
-fn a_machine_must_fit_what_is_left_of_the_limit() {
+fn an_instance_must_fit_what_is_left_of_the_limit() {
     let limited = || cluster_of(pool("default").limit("cpu", "2"));
     check_each(
         [
@@ -34,7 +34,7 @@ fn a_machine_must_fit_what_is_left_of_the_limit() {
 }
 
 #[test]
-fn machines_of_earlier_passes_count() {
+fn instances_of_earlier_passes_count() {
     let mut cluster = Cluster::new(cluster_of(pool("default").limit("cpu", "2")));
     expect![[r#"
         claim default: a | small-instance-type
@@ -47,7 +47,7 @@ fn machines_of_earlier_passes_count() {
 }
 
 #[test]
-fn machines_of_the_same_pass_count() {
+fn instances_of_the_same_pass_count() {
     check(
         cluster_of(pool("default").limit("cpu", "3")).pods(apart("a").cpu("1500m").replicas(2)),
         expect![[r#"
@@ -98,7 +98,7 @@ fn any_resource_can_be_limited() {
 }
 
 #[test]
-fn a_number_of_machines_can_be_limited() {
+fn a_number_of_instances_can_be_limited() {
     let mut cluster = Cluster::new(cluster_of(pool("default").limit("nodes", "2")));
     expect![[r#"
         claim default: a | small-instance-type +5
@@ -115,7 +115,7 @@ fn a_number_of_machines_can_be_limited() {
 }
 
 #[test]
-fn part_of_a_machine_is_no_machine() {
+fn part_of_an_instance_is_no_instance() {
     check(
         cluster_of(pool("default").limit("nodes", "1500m")).pods(apart("a").replicas(3)),
         expect![[r#"
@@ -126,7 +126,7 @@ fn part_of_a_machine_is_no_machine() {
 }
 
 #[test]
-fn machines_that_leave_or_belong_elsewhere_do_not_count() {
+fn instances_that_leave_or_belong_elsewhere_do_not_count() {
     let limited = || cluster_of(pool("default").limit("cpu", "4").limit("nodes", "1"));
     check_each(
         [

@@ -1,4 +1,4 @@
-//! How many machines, and how large.
+//! How many instances, and how large.
 
 use expect_test::expect;
 use joiner_core::{
@@ -12,7 +12,7 @@ use joiner_core::{
 use crate::support::{check, check_counts, check_each, cluster};
 
 #[test]
-fn a_small_pod_gets_a_small_machine() {
+fn a_small_pod_gets_a_small_instance() {
     check(
         cluster().pod(pod("a").mem("100M")),
         expect![[r#"
@@ -22,7 +22,7 @@ fn a_small_pod_gets_a_small_machine() {
 }
 
 #[test]
-fn small_pods_share_a_machine() {
+fn small_pods_share_an_instance() {
     check(
         cluster().pods(pod("a").mem("10M").replicas(5)),
         expect![[r#"
@@ -32,7 +32,7 @@ fn small_pods_share_a_machine() {
 }
 
 #[test]
-fn machines_are_as_large_as_the_pod_needs() {
+fn instances_are_as_large_as_the_pod_needs() {
     check_each(
         [
             // One CPU and a runtime class that needs two more.
@@ -73,7 +73,7 @@ fn large_pods_are_packed_two_by_two_and_small_ones_fill_the_gaps() {
 }
 
 #[test]
-fn a_machine_takes_only_so_many_pods() {
+fn an_instance_takes_only_so_many_pods() {
     check_counts(
         cluster().pods(pod("a").mem("1M").cpu("1m").replicas(25)),
         expect![[r#"
@@ -83,7 +83,7 @@ fn a_machine_takes_only_so_many_pods() {
 }
 
 #[test]
-fn pods_that_do_not_fit_together_get_machines_of_different_types() {
+fn pods_that_do_not_fit_together_get_instances_of_different_types() {
     check(
         snapshot()
             .pool(pool("default"), fake_instance_types(5))
@@ -107,7 +107,7 @@ fn devices_narrow_the_types() {
                 cluster().pod(pod("a").request(GPU_VENDOR_A, "1").request(GPU_VENDOR_B, "1")),
             ),
             (
-                "two machines",
+                "two instances",
                 cluster()
                     .pod(pod("a").request(GPU_VENDOR_A, "1"))
                     .pod(pod("b").request(GPU_VENDOR_B, "1"))
@@ -118,28 +118,28 @@ fn devices_narrow_the_types() {
             one: claim default: a | gpu-vendor-instance-type
             too many: unschedulable a: shape.tooSmall
             each somewhere, but nowhere both: unschedulable a: shape.tooSmall
-            two machines: claim default: a c | gpu-vendor-instance-type
-            two machines: claim default: b | gpu-vendor-b-instance-type
+            two instances: claim default: a c | gpu-vendor-instance-type
+            two instances: claim default: b | gpu-vendor-b-instance-type
         "#]],
     );
 }
 
 #[test]
-fn a_machine_keeps_some_of_its_size_for_itself() {
+fn an_instance_keeps_some_of_its_size_for_itself() {
     // Init containers of 10 CPUs and 4Gi first, then a sidecar of 4900m and 2.9Gi beside the main
     // container's 6 and 2Gi make 10900m and 5017.6Mi; pod-level requests make 9900m and 3.9Gi.
     let sized = |cpu: &str, mem: &str| {
         fake_instance_type(&format!("{cpu}/{mem}"), &resources([("cpu", cpu), ("memory", mem)]))
     };
-    let machines = || {
+    let instances = || {
         let types = [sized("10", "4Gi"), sized("11", "5Gi"), sized("12", "6Gi")];
         snapshot().pool(pool("default"), types)
     };
     check_each(
         [
-            ("init", machines().pod(pod("a").cpu("10900m").mem("5017Mi"))),
-            ("pod level", machines().pod(pod("a").cpu("9900m").mem("3993Mi"))),
-            ("one more", machines().pod(pod("a").cpu("10901m").mem("3993Mi"))),
+            ("init", instances().pod(pod("a").cpu("10900m").mem("5017Mi"))),
+            ("pod level", instances().pod(pod("a").cpu("9900m").mem("3993Mi"))),
+            ("one more", instances().pod(pod("a").cpu("10901m").mem("3993Mi"))),
         ],
         expect![[r#"
             init: claim default: a | 11/5Gi +1
@@ -246,8 +246,8 @@ fn what_cannot_be_had_now_does_not_count() {
 }
 
 #[test]
-fn an_offering_may_change_the_size_of_its_machine() {
-    // The spot machines of zone b have more memory, and keep more of it for themselves.
+fn an_offering_may_change_the_size_of_its_instance() {
+    // The spot instances of zone b have more memory, and keep more of it for themselves.
     let mut large = offering("b", "spot", 5.0);
     large.capacity = resources([("memory", "16Gi")]);
     large.overhead = resources([("memory", "2Gi")]);

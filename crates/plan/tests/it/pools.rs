@@ -1,4 +1,4 @@
-//! Which pool a machine is made from.
+//! Which pool an instance is made from.
 
 use expect_test::expect;
 use joiner_core::{
@@ -178,7 +178,7 @@ fn a_pool_whose_requirements_leave_no_type_is_noticed_and_nodes_are_still_used()
 }
 
 #[test]
-fn a_pool_that_contradicts_itself_makes_no_machines() {
+fn a_pool_that_contradicts_itself_makes_no_instances() {
     // Upstream makes them, with a label that the claim's own requirements rule out.
     check(
         cluster_of(pool("default").label("team", "x").require("team", In, ["y"])).pod(pod("a")),

@@ -1,4 +1,4 @@
-//! Ports of the machine itself.
+//! Ports of the instance itself.
 
 use expect_test::expect;
 use joiner_core::{
@@ -10,7 +10,7 @@ use joiner_core::{
 use crate::support::{check, check_each, cluster};
 
 #[test]
-fn pods_with_the_same_host_port_get_different_machines() {
+fn pods_with_the_same_host_port_get_different_instances() {
     check(
         cluster().pods(pod("a").host_port(80).replicas(2)),
         expect![[r#"

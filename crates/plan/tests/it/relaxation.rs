@@ -127,7 +127,7 @@ fn required_alternatives_are_used_up_before_any_preference_is_given_up() {
 }
 
 #[test]
-fn a_preference_may_cost_a_machine() {
+fn a_preference_may_cost_an_instance() {
     // Upstream treats preferences as requirements as long as they can be met.
     check(
         cluster()

@@ -14,7 +14,7 @@ use joiner_core::{
 
 use crate::support::{Cluster, check, check_with};
 
-/// Machines that are reserved in the first zone, at next to no price.
+/// Instances that are reserved in the first zone, at next to no price.
 fn reserve(mut t: InstanceType, id: &str, count: u32) -> InstanceType {
     let price = t.offerings.first().map_or(0.0, |offering| offering.price / 100_000.0);
     let mut reserved = offering("test-zone-1", CAPACITY_TYPE_RESERVED, price);
@@ -29,7 +29,7 @@ fn sized(name: &str, size: &str) -> InstanceType {
     fake_instance_type(name, &resources([("cpu", size), ("memory", &format!("{size}Gi"))]))
 }
 
-/// Types of 6, 3 and 2 CPUs; of each of the two smaller ones there is one reserved machine.
+/// Types of 6, 3 and 2 CPUs; of each of the two smaller ones there is one reserved instance.
 fn types() -> Vec<InstanceType> {
     vec![
         sized("large", "6"),
@@ -42,7 +42,7 @@ fn reserved() -> SnapshotBuilder {
     snapshot().pool(pool("default"), types())
 }
 
-/// Pods that take a small machine each.
+/// Pods that take a small instance each.
 fn small(name: &str) -> PodBuilder {
     pod(name).label("app", "test").anti_affinity(HOSTNAME, selector([("app", "test")])).require(
         INSTANCE_TYPE,
@@ -60,7 +60,7 @@ fn passes(mut cluster: Cluster, count: usize) -> String {
 }
 
 #[test]
-fn reserved_machines_are_used_up_before_others() {
+fn reserved_instances_are_used_up_before_others() {
     // A claim that may become small or medium holds both reservations until it is launched.
     let cluster = Cluster::new(reserved().pods(pod("a").cpu("1800m").replicas(3)));
     expect![[r#"
@@ -154,7 +154,7 @@ fn a_pod_that_waits_for_a_reservation_keeps_its_preferences() {
 }
 
 #[test]
-fn several_pods_may_share_a_reserved_machine() {
+fn several_pods_may_share_a_reserved_instance() {
     let near = pod("a")
         .label("app", "test")
         .require(INSTANCE_TYPE, In, ["small"])
@@ -245,7 +245,7 @@ fn reservations_can_be_left_out_of_account() {
 }
 
 #[test]
-fn the_cheapest_reserved_machine_decides_the_order_of_types() {
+fn the_cheapest_reserved_instance_decides_the_order_of_types() {
     check(
         snapshot()
             .pool(

@@ -25,7 +25,7 @@ fn spread(name: &str) -> PodBuilder {
     pod(name).label("app", "web").spread(ZONE, 1, web())
 }
 
-/// Large enough that two of them do not share one of the smaller machines.
+/// Large enough that two of them do not share one of the smaller instances.
 fn large(name: &str) -> PodBuilder {
     pod(name).label("app", "web").cpu("1100m")
 }
@@ -366,7 +366,7 @@ fn pods_in_the_same_pass_count_for_spreads_that_they_do_not_have() {
 #[test]
 fn a_claim_that_is_nowhere_yet_does_not_count() {
     // "x" has no zone when "a" asks, so every zone is empty; nor is it counted once "a" has given
-    // its machine a zone.
+    // its instance a zone.
     check(
         cluster()
             .pod(pod("x").cpu("3500m").label("app", "web"))

@@ -156,7 +156,7 @@ fn pods_on_nodes_that_do_not_count_do_not_count_either() {
 }
 
 #[test]
-fn a_machine_without_a_node_is_no_domain_yet() {
+fn an_instance_without_a_node_is_no_domain_yet() {
     // Upstream looks past claims that have no Node when it collects domains.
     check(
         cluster_of(pool("default").label(RACK, "baz"))

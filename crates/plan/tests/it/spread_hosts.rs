@@ -50,7 +50,7 @@ fn cordoned(node: NodeBuilder) -> NodeBuilder {
     node.taint("node.kubernetes.io/unschedulable", "", NoSchedule)
 }
 
-/// Machines of one size, and no nodes yet.
+/// Instances of one size, and no nodes yet.
 fn empty() -> SnapshotBuilder {
     snapshot().pool(pool("default"), [instance_type("t").cpu("16").zones(["a", "b"])])
 }
@@ -281,7 +281,7 @@ fn a_host_that_is_on_its_way_is_filled_first() {
 }
 
 #[test]
-fn machines_for_larger_pods_get_one_each_before_any_gets_a_second() {
+fn instances_for_larger_pods_get_one_each_before_any_gets_a_second() {
     let large = pod("large").cpu("12").replicas(3);
     check(
         four_hosts().pods(large).pods(spread("a").replicas(6)),
@@ -294,7 +294,7 @@ fn machines_for_larger_pods_get_one_each_before_any_gets_a_second() {
 }
 
 #[test]
-fn a_machine_that_comes_late_for_others_makes_hosts_count_from_nothing() {
+fn an_instance_that_comes_late_for_others_makes_hosts_count_from_nothing() {
     // It gets none of the pods, so none of them could be the second on its host. Those of a size
     // below theirs are placed after them.
     let alone = |cpu| pod("alone").cpu(cpu).anti_affinity(HOSTNAME, web());
@@ -320,7 +320,7 @@ fn a_machine_that_comes_late_for_others_makes_hosts_count_from_nothing() {
 
 #[test]
 fn room_that_is_only_kept_makes_no_host_fuller() {
-    // The spare pod alone is on the machine that comes late, and the scheduler knows nothing of it.
+    // The spare pod alone is on the instance that comes late, and the scheduler knows nothing of it.
     let late = pod("late").cpu("50m").anti_affinity(HOSTNAME, selector([("is", "real")]));
     let real = spread("a").label("is", "real").replicas(4);
     check(
@@ -380,7 +380,7 @@ fn a_preference_for_other_hosts_is_counted_alike() {
 }
 
 #[test]
-fn the_same_is_planned_while_the_machines_are_on_their_way() {
+fn the_same_is_planned_while_the_instances_are_on_their_way() {
     check_fixed_point(four_hosts().pods(spread("a").replicas(7)));
 }
 

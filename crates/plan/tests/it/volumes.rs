@@ -1,4 +1,4 @@
-//! Volumes: where they are, and how many a machine can attach.
+//! Volumes: where they are, and how many an instance can attach.
 
 use expect_test::expect;
 use joiner_core::{
@@ -25,7 +25,7 @@ fn with_volumes(count: usize) -> Vec<Pod> {
 }
 
 #[test]
-fn a_machine_is_made_where_the_volume_is() {
+fn an_instance_is_made_where_the_volume_is() {
     check(
         cluster().pod(pod("a").volume_in(ZONE, ["test-zone-2"])),
         expect![[r#"

@@ -1,4 +1,4 @@
-//! What one pod's lists cost a pass. Work is counted, in entries looked at, so that every machine gives the same answer.
+//! What one pod's lists cost a pass. Work is counted, in entries looked at, so that every instance gives the same answer.
 
 use std::time::Instant;
 
@@ -108,7 +108,7 @@ const LISTS: [(&str, Listed); 25] = [
     ("vague preferences", |pod, n| {
         each(pod, n, |pod, i| pod.prefer_anti_affinity(1, ZONE, vaguely(i)))
     }),
-    ("preferences and a size that no machine has", |pod, n| {
+    ("preferences and a size that no instance has", |pod, n| {
         each(pod.cpu("1000"), n, |pod, i| pod.prefer_anti_affinity(1, ZONE, running(i)))
     }),
     ("namespaces matched by selectors", |pod, n| {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::real::parts;
 
-/// Often enough to notice soon, and seldom enough to leave the others some of the machine.
+/// Often enough to notice soon, and seldom enough to leave the others some of the instance.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// A server that is asked about objects.

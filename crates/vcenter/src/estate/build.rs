@@ -95,8 +95,8 @@ impl Estate {
         for network in &of.networks {
             self.add_network(network, folders.network, dc)?;
         }
-        for machine in &of.machines {
-            self.add_machine(machine, dc, now)?;
+        for instance in &of.vms {
+            self.add_vm(instance, dc, now)?;
         }
         Ok(())
     }
@@ -204,13 +204,13 @@ impl Estate {
     }
 
     /// A VM or template as it is described, in a datacenter.
-    pub(crate) fn add_machine(
+    pub(crate) fn add_vm(
         &mut self,
-        of: &inventory::Machine,
+        of: &inventory::Vm,
         dc: Ref,
         now: Timestamp,
     ) -> Result<Ref, InventoryError> {
-        let object = format!("machine {:?}", of.name);
+        let object = format!("instance {:?}", of.name);
         let Some(folders) = self.datacenters.get(&dc).copied() else {
             return Err(missing(&object, "datacenter", "", "describe a datacenter first"));
         };
@@ -235,7 +235,7 @@ impl Estate {
             networks.push(network);
         }
         let reference = self.place(Kind::VirtualMachine, &of.name, folder)?;
-        let devices = self.machine_devices(of, datastore, networks);
+        let devices = self.instance_devices(of, datastore, networks);
         let mut snapshots = Vec::new();
         for name in &of.snapshots {
             let snapshot = self.next(Kind::VirtualMachineSnapshot);
@@ -290,10 +290,10 @@ impl Estate {
         Ok(reference)
     }
 
-    /// The devices of a machine as it is described: controllers, a disk, NICs.
-    fn machine_devices(
+    /// The devices of an instance as it is described: controllers, a disk, NICs.
+    fn instance_devices(
         &mut self,
-        of: &inventory::Machine,
+        of: &inventory::Vm,
         datastore: Ref,
         networks: Vec<Ref>,
     ) -> Vec<Device> {

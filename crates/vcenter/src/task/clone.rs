@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::machine::{needs, takes};
+use super::instance::{needs, takes};
 use crate::{
     change,
     estate::{

@@ -71,7 +71,7 @@ async fn a_clone_is_what_its_spec_says() {
 #[tokio::test(start_paused = true)]
 async fn appliance_properties_go_when_they_are_told_to() {
     let mut inventory = Inventory::small();
-    inventory.datacenters[0].machines[0].vapp = true;
+    inventory.datacenters[0].vms[0].vapp = true;
     let client = Client::admin(inventory).await;
     let kept = client.clone_vm("kept", &Spec::default()).await.unwrap();
     let removed = Spec::config("<vAppConfigRemoved>true</vAppConfigRemoved>");

@@ -2,7 +2,7 @@
 
 use joiner_vcenter::{
     Inventory, VCenter,
-    inventory::{Account, Datastore, Machine},
+    inventory::{Account, Datastore, Vm},
 };
 
 use crate::support::noon;
@@ -15,22 +15,22 @@ fn problem(change: impl FnOnce(&mut Inventory)) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn who_describes_an_inventory_wrongly_is_told_what_where_and_how_to_mend_it() {
-    let machine = |change: fn(&mut Machine)| {
-        let mut machine = Machine::new("web");
-        change(&mut machine);
-        problem(|inventory| inventory.datacenters[0].machines.push(machine))
+    let instance = |change: fn(&mut Vm)| {
+        let mut instance = Vm::new("web");
+        change(&mut instance);
+        problem(|inventory| inventory.datacenters[0].vms.push(instance))
     };
     assert_eq!(
-        machine(|web| web.datastore = "nowhere".to_owned()),
-        "machine \"web\": datastore \"nowhere\" is not there; add it to the datacenter's datastores"
+        instance(|web| web.datastore = "nowhere".to_owned()),
+        "instance \"web\": datastore \"nowhere\" is not there; add it to the datacenter's datastores"
     );
     assert_eq!(
-        machine(|web| web.folder = "a/b".to_owned()),
-        "machine \"web\": folder \"a/b\" is not there; add it to the datacenter's folders"
+        instance(|web| web.folder = "a/b".to_owned()),
+        "instance \"web\": folder \"a/b\" is not there; add it to the datacenter's folders"
     );
     assert_eq!(
-        machine(|web| web.networks = vec!["dvs1-uplinks".to_owned()]),
-        "machine \"web\": networks \"dvs1-uplinks\" is not there; add it to the datacenter's networks"
+        instance(|web| web.networks = vec!["dvs1-uplinks".to_owned()]),
+        "instance \"web\": networks \"dvs1-uplinks\" is not there; add it to the datacenter's networks"
     );
     assert_eq!(
         problem(|all| all.datacenters[0].datastores.push(Datastore::new("datastore1", 1))),

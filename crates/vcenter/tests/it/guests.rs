@@ -33,17 +33,17 @@ async fn who_listens_hears_of_a_guest_with_what_it_was_given() {
     client.clock.sleep(Duration::from_mins(1)).await;
     running.abort();
     let heard = heard.lock().unwrap().clone();
-    let [(on, GuestEvent::PoweredOn(machine)), (up, GuestEvent::Booted { name, .. })] = &heard[..]
+    let [(on, GuestEvent::PoweredOn(instance)), (up, GuestEvent::Booted { name, .. })] = &heard[..]
     else {
         panic!("{heard:?}");
     };
-    assert_eq!((machine.name.as_str(), name.as_str()), ("web", "web"));
-    assert_eq!((machine.cpus, machine.memory_mib, machine.disk_gib), (4, 8192, 20));
-    assert_eq!(machine.guest_info("guestinfo.userdata"), Some("abc"));
-    assert_eq!(machine.guest_info("joiner.cluster"), None);
-    assert_eq!(machine.uuid, client.vcenter.vm("web").unwrap().uuid);
+    assert_eq!((instance.name.as_str(), name.as_str()), ("web", "web"));
+    assert_eq!((instance.cpus, instance.memory_mib, instance.disk_gib), (4, 8192, 20));
+    assert_eq!(instance.guest_info("guestinfo.userdata"), Some("abc"));
+    assert_eq!(instance.guest_info("joiner.cluster"), None);
+    assert_eq!(instance.uuid, client.vcenter.vm("web").unwrap().uuid);
     assert_eq!(up.saturating_sub(*on), Duration::from_secs(25));
-    assert!(serial_number(&machine.uuid).unwrap().starts_with("VMware-"));
+    assert!(serial_number(&instance.uuid).unwrap().starts_with("VMware-"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,7 +66,7 @@ async fn name_and_address_are_there_once_the_guest_is_up() {
 #[tokio::test(start_paused = true)]
 async fn a_guest_without_tools_says_nothing() {
     let mut inventory = Inventory::small();
-    inventory.datacenters[0].machines[0].tools = false;
+    inventory.datacenters[0].vms[0].tools = false;
     let client = Client::admin(inventory).await;
     let vm = client.clone_vm("web", &Spec::default()).await.unwrap();
     client.run("PowerOnVM_Task", &vm, "").await.unwrap();

@@ -8,7 +8,7 @@ mod descriptions;
 mod groups;
 mod guests;
 mod host_failures;
-mod machines;
+mod instances;
 mod policies;
 mod properties;
 mod scale;

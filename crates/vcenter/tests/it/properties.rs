@@ -2,7 +2,7 @@
 
 use joiner_vcenter::{
     Inventory,
-    inventory::{Account, Machine},
+    inventory::{Account, Vm},
 };
 
 use crate::support::{
@@ -54,9 +54,9 @@ async fn a_value_says_what_it_is() {
 #[tokio::test(start_paused = true)]
 async fn keys_of_extra_config_are_read_one_by_one() {
     let mut inventory = Inventory::small();
-    let mut machine = Machine::new("owned");
-    machine.extra_config = vec![("joiner.cluster".into(), "prod".into())];
-    inventory.datacenters[0].machines.push(machine);
+    let mut instance = Vm::new("owned");
+    instance.extra_config = vec![("joiner.cluster".into(), "prod".into())];
+    inventory.datacenters[0].vms.push(instance);
     let client = Client::admin(inventory).await;
     let vm = client.find("dc1/vm/owned").await;
     let path = |key: &str| format!("config.extraConfig[\"{key}\"].value");
@@ -165,8 +165,8 @@ async fn a_traversal_goes_down_the_tree_by_name() {
 #[tokio::test(start_paused = true)]
 async fn long_answers_come_in_pages() {
     let mut inventory = Inventory::small();
-    let machines = (0..450).map(|n| Machine::new(&format!("vm{n:03}")));
-    inventory.datacenters[0].machines.extend(machines);
+    let instances = (0..450).map(|n| Vm::new(&format!("vm{n:03}")));
+    inventory.datacenters[0].vms.extend(instances);
     let client = Client::admin(inventory).await;
     let view = client.container_view(&root(&client).await, &["VirtualMachine"], true).await;
     let spec = format!(

@@ -2,7 +2,7 @@
 
 use joiner_vcenter::{
     Inventory,
-    inventory::{Host, Machine},
+    inventory::{Host, Vm},
 };
 
 use crate::support::{Client, Spec, all_inside, collector, from_view, inside, properties};
@@ -14,13 +14,13 @@ fn large() -> Inventory {
     dc.clusters[0].hosts = (1..=64).map(|n| Host::new(&format!("esx{n}"), 128, 2048)).collect();
     dc.datastores[0].capacity_gib = 200_000;
     for n in 0..5_000 {
-        let mut machine = Machine::new(&format!("vm{n:04}"));
-        "k8s".clone_into(&mut machine.folder);
-        machine.powered_on = true;
-        machine.host = format!("esx{}", n % 64 + 1);
-        machine.extra_config = vec![("joiner.cluster".to_owned(), "prod".to_owned())];
-        machine.extra_config.push(("guestinfo.userdata".to_owned(), "x".repeat(8_192)));
-        dc.machines.push(machine);
+        let mut instance = Vm::new(&format!("vm{n:04}"));
+        "k8s".clone_into(&mut instance.folder);
+        instance.powered_on = true;
+        instance.host = format!("esx{}", n % 64 + 1);
+        instance.extra_config = vec![("joiner.cluster".to_owned(), "prod".to_owned())];
+        instance.extra_config.push(("guestinfo.userdata".to_owned(), "x".repeat(8_192)));
+        dc.vms.push(instance);
     }
     inventory
 }

@@ -287,9 +287,9 @@ function showSite({ site }) {
   find("site").hidden = !site;
   if (!site) return;
   setText(find("site-name"), site.name);
-  setText(find("site-note"), [count(site.hosts.length, "host"), count(site.datastores.length, "datastore"), count(site.machines.length, "VM")].join(" · "));
+  setText(find("site-note"), [count(site.hosts.length, "host"), count(site.datastores.length, "datastore"), count(site.instances.length, "VM")].join(" · "));
   keep(find("hosts"), site.hosts, (host) => host.name, () => box(meter("cpu", "cpu"), meter("mem", "memory")), (element, host) => {
-    const note = host.up ? `${host.zone} · ${count(host.machines, "VM")}` : `${host.zone} · does not answer`;
+    const note = host.up ? `${host.zone} · ${count(host.instances, "VM")}` : `${host.zone} · does not answer`;
     showBox(element, host.name, note, !host.up);
     showMeter(element.children[1], host.cpu, cores);
     showMeter(element.children[2], host.memory, bytes);
@@ -301,8 +301,8 @@ function showSite({ site }) {
     showBox(element, own.name, note, full || !own.usable);
     showMeter(element.children[1], own.space, bytes);
   });
-  keep(find("machines"), site.machines, (own) => own.name, () => {
-    const row = make("div", "machine");
+  keep(find("instances"), site.instances, (own) => own.name, () => {
+    const row = make("div", "instance");
     row.append(make("span"), make("span", "power"), make("span", "place"));
     return row;
   }, (row, own) => {

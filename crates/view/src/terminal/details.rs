@@ -10,7 +10,7 @@ use crate::{
     scene::{Happening, Node, Scene},
 };
 
-/// A machine in full sentences.
+/// An instance in full sentences.
 pub(super) fn of_node(scene: &Scene, node: &Node, columns: usize) -> Vec<Line<'static>> {
     let words = [&node.instance_type, &node.capacity_type, &node.zone];
     let mut facts: Vec<String> =

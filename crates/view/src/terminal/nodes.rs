@@ -1,4 +1,4 @@
-//! Machines, under their pools.
+//! Instances, under their pools.
 
 use ratatui::{
     buffer::Buffer,
@@ -38,7 +38,7 @@ const PODS: usize = 11;
 /// Columns of bars, from the shortest.
 const BARS: [usize; 3] = [6, 8, 14];
 
-/// Pools and their machines, one line each, with the number of the machine that it is about.
+/// Pools and their instances, one line each, with the number of the instance that it is about.
 pub(super) fn lines(
     scene: &Scene,
     columns: u16,

@@ -18,13 +18,13 @@ use crate::{
 /// A list in which something can be selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Panel {
-    /// Machines.
+    /// Instances.
     Nodes,
     /// Pods that wait.
     Waiting,
     /// What happened.
     Happenings,
-    /// Where machines are made, where that is shown.
+    /// Where instances are made, where that is shown.
     Site,
 }
 
@@ -41,7 +41,7 @@ const ROOMY: u16 = 12;
 pub struct Screen {
     palette: Palette,
     focus: Panel,
-    /// By name, since machines come and go above and below it.
+    /// By name, since instances come and go above and below it.
     node: Option<String>,
     waiting: usize,
     /// By number; none for the newest.
@@ -302,10 +302,10 @@ impl Panel {
 /// Hosts, datastores and virtual machines, all together.
 fn things_of(scene: &Scene) -> usize {
     let site = scene.site.as_ref();
-    site.map_or(0, |site| site.hosts.len() + site.datastores.len() + site.machines.len())
+    site.map_or(0, |site| site.hosts.len() + site.datastores.len() + site.instances.len())
 }
 
-/// Rows for the place where machines are made: as many as there are things, within reason.
+/// Rows for the place where instances are made: as many as there are things, within reason.
 fn rows_for_site(scene: &Scene, area: Rect) -> u16 {
     match things_of(scene) {
         0 => 0,

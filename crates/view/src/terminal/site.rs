@@ -12,7 +12,7 @@ use crate::{
     site::{Datastore, Host, Power, Site, VirtualMachine},
 };
 
-/// Columns of what a machine is doing.
+/// Columns of what an instance is doing.
 const POWER: usize = 12;
 /// Columns of a host's line besides its name, its zone and its bars: figures are never cut.
 const FIGURES: usize = 2 + 1 + 5 + CPU + 5 + MEMORY + 7;
@@ -51,7 +51,7 @@ pub(super) fn title(site: &Site) -> String {
         site.name,
         count(site.hosts.len(), "host"),
         count(site.datastores.len(), "datastore"),
-        count(site.machines.len(), "VM")
+        count(site.instances.len(), "VM")
     )
 }
 
@@ -61,9 +61,9 @@ pub(super) fn lines(site: &Site, columns: u16, palette: Palette) -> Vec<Line<'st
     let widths = Columns::of(site, columns);
     let hosts = site.hosts.iter().map(|host| host_line(host, widths, palette));
     let stores = site.datastores.iter().map(|own| datastore_line(own, widths, palette));
-    let machines = site.machines.iter();
-    let machines = machines.map(|own| machine_line(own, widths, columns, palette));
-    hosts.chain(stores).chain(machines).collect()
+    let instances = site.instances.iter();
+    let instances = instances.map(|own| instance_line(own, widths, columns, palette));
+    hosts.chain(stores).chain(instances).collect()
 }
 
 fn host_line(host: &Host, widths: Columns, palette: Palette) -> Line<'static> {
@@ -83,7 +83,7 @@ fn host_line(host: &Host, widths: Columns, palette: Palette) -> Line<'static> {
     spans.push(Span::raw(format!("{:CPU$}", of(host.cpu, cores))));
     spans.extend(bar(host.memory.share(), widths.bar, palette.memory(), palette.quiet()));
     spans.push(Span::raw(format!("{:MEMORY$}", of(host.memory, bytes))));
-    spans.push(Span::styled(count(host.machines, "VM"), palette.quiet()));
+    spans.push(Span::styled(count(host.instances, "VM"), palette.quiet()));
     Line::from(spans)
 }
 
@@ -105,7 +105,7 @@ fn datastore_line(own: &Datastore, widths: Columns, palette: Palette) -> Line<'s
     Line::from(spans)
 }
 
-fn machine_line(
+fn instance_line(
     own: &VirtualMachine,
     widths: Columns,
     columns: usize,

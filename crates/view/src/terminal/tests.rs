@@ -84,7 +84,7 @@ fn the_smallest_terminal_shows_what_matters() {
             └──────────────────────────────────────────────────────────────────────────────┘
             ┌ Waiting: 2 pods ─────────────────────────────────────────────────────────────┐
             │  1× shop/web         no instance type has enough resources: the pod needs cp…│
-            │  1× shop/web         a machine is on its way                                 │
+            │  1× shop/web         an instance is on its way                                 │
             └──────────────────────────────────────────────────────────────────────────────┘
             ┌ What happened, and why ──────────────────────────────────────────────────────┐
             │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resou…│
@@ -117,7 +117,7 @@ fn a_large_terminal_shows_everything() {
             │                                                                                         │└───────────────────────────────────────────────────────────────────┘
             │                                                                                         │┌ Waiting: 2 pods ──────────────────────────────────────────────────┐
             │                                                                                         ││  1× shop/web         no instance type has enough resources: the p…│
-            │                                                                                         ││  1× shop/web         a machine is on its way                      │
+            │                                                                                         ││  1× shop/web         an instance is on its way                      │
             │                                                                                         │└───────────────────────────────────────────────────────────────────┘
             │                                                                                         │┌ What happened, and why ───────────────────────────────────────────┐
             │                                                                                         ││01:13 ✗ shop/web        no place for 1 pod                         │
@@ -179,7 +179,7 @@ fn a_tall_one_has_the_chart_and_details() {
             └────────────────────────────────────────────────────────────────────────────────────────┘
             ┌ Waiting: 2 pods ───────────────────────────────────────────────────────────────────────┐
             │  1× shop/web         no instance type has enough resources: the pod needs cpu 24       │
-            │  1× shop/web         a machine is on its way                                           │
+            │  1× shop/web         an instance is on its way                                           │
             └────────────────────────────────────────────────────────────────────────────────────────┘
             ┌ What happened, and why ────────────────────────────────────────────────────────────────┐
             │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resources: the… │
@@ -345,7 +345,7 @@ fn the_smallest_terminal_shows_all_ways_to_the_cluster() {
 }
 
 #[test]
-fn a_selected_machine_stays_selected_while_others_come_and_go() {
+fn a_selected_instance_stays_selected_while_others_come_and_go() {
     let mut scene = scene();
     let mut screen = Screen::new(Palette::new(false));
     press(&mut screen, &scene, KeyCode::Down);
@@ -370,7 +370,7 @@ fn hosts_datastores_and_virtual_machines_are_shown_where_somebody_can_look_into_
                 up: true,
                 cpu: amount(12.0, 32.0),
                 memory: amount(gib(48.0), gib(128.0)),
-                machines: 2,
+                instances: 2,
             },
             Host { name: "esx-2".to_owned(), zone: "az1".to_owned(), ..Host::default() },
         ],
@@ -386,7 +386,7 @@ fn hosts_datastores_and_virtual_machines_are_shown_where_somebody_can_look_into_
                 space: amount(gib(100.0), gib(500.0)),
             },
         ],
-        machines: vec![
+        instances: vec![
             VirtualMachine {
                 name: "demo-karp-batch-three".to_owned(),
                 power: Power::Cloning,

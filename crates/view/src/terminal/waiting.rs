@@ -42,7 +42,7 @@ pub(super) fn lines(scene: &Scene, columns: u16, palette: Palette) -> Vec<Line<'
         let (what, style) = if !why.is_empty() {
             (why.clone(), palette.bad())
         } else if group.headed > 0 {
-            ("a machine is on its way".to_owned(), palette.coming())
+            ("an instance is on its way".to_owned(), palette.coming())
         } else {
             let size = format!("cpu {}, memory {}", cores(*cpu), bytes(*memory));
             let waited = span(scene.now - since);

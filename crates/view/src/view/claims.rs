@@ -1,4 +1,4 @@
-//! Claims: machines from the moment they are asked for.
+//! Claims: instances from the moment they are asked for.
 
 use joiner_api::node_claim::NodeClaim;
 use joiner_core::{
@@ -22,7 +22,7 @@ const LATE_SECONDS: f64 = 5.0;
 /// right after they delete.
 const REASON_SECONDS: f64 = 2.0;
 
-/// What kind of machine it is; empty words where that is not known yet.
+/// What kind of instance it is; empty words where that is not known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shape {
     pub(super) pool: String,
@@ -66,7 +66,7 @@ pub(super) struct Asked {
     pub(super) cpu: f64,
     pub(super) memory: f64,
     pub(super) pods: usize,
-    /// How many types of machines would do.
+    /// How many types of instances would do.
     pub(super) types: usize,
 }
 
@@ -178,7 +178,7 @@ impl View {
         self.happenings.note(at, note);
     }
 
-    /// A reason as people read it: machines by the names that they have in the picture, which are
+    /// A reason as people read it: instances by the names that they have in the picture, which are
     /// those of their claims.
     pub(super) fn in_words(&self, reason: &str) -> String {
         let claim = |node: &str| {
@@ -263,7 +263,7 @@ fn in_full(reason: &str) -> &str {
         "Underutilized" => "its pods fit elsewhere, and that costs less",
         "Drifted" => "it is not what its NodePool or NodeClass asks for any more",
         "Unhealthy" => "its node is not healthy",
-        "Expired" => "it has reached the age at which its NodePool replaces machines",
+        "Expired" => "it has reached the age at which its NodePool replaces instances",
         sentence => sentence,
     }
 }

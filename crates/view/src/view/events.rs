@@ -9,7 +9,7 @@ use crate::{
     types,
 };
 
-/// Whose refusals are about the nodes that there are. Why no machine is made for a pod is what
+/// Whose refusals are about the nodes that there are. Why no instance is made for a pod is what
 /// somebody else says.
 const SCHEDULER: &str = "default-scheduler";
 
@@ -67,7 +67,7 @@ fn is_of_scheduler(event: &Event) -> bool {
     [source, event.reporting_component.as_deref()].contains(&Some(SCHEDULER))
 }
 
-/// The machine in `Pod should schedule on: nodeclaim/a, node/b`.
+/// The instance in `Pod should schedule on: nodeclaim/a, node/b`.
 fn headed_for(message: &str) -> &str {
     let first = after_colon(message).split(',').next().unwrap_or_default();
     first.split_once('/').map_or(first, |(_, name)| name).trim()

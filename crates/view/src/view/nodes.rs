@@ -1,4 +1,4 @@
-//! Nodes: what machines offer to pods.
+//! Nodes: what instances offer to pods.
 
 use joiner_core::resources::{CPU, MEMORY};
 use joiner_operator::index::resources;
@@ -54,7 +54,7 @@ impl View {
         self.seats.insert(name, seat);
     }
 
-    /// Tells that a machine answers again, unless it is on its way out all the same.
+    /// Tells that an instance answers again, unless it is on its way out all the same.
     fn tell_return(&mut self, at: f64, node: &str, seat: &Seat, missed_for: f64) {
         let claim = self.claim_of(node, seat);
         if claim.is_some_and(|(_, claim)| claim.deleting.is_some()) {

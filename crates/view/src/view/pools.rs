@@ -27,7 +27,7 @@ impl View {
         self.pools.insert(name, PoolFacts { cpu_limit });
     }
 
-    /// The pools that there are and those that machines say they belong to.
+    /// The pools that there are and those that instances say they belong to.
     pub(super) fn pools_of(&self, nodes: &[Node]) -> Vec<Pool> {
         let mut pools: BTreeMap<&str, Pool> = BTreeMap::new();
         for (name, facts) in &self.pools {

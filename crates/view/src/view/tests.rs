@@ -14,9 +14,9 @@ use crate::{
 
 const ALL: [&str; 3] = ["Launched", "Registered", "Initialized"];
 
-/// Compares machines, each in one line.
+/// Compares instances, each in one line.
 #[track_caller]
-fn check_machines(scene: &Scene, expected: &Expect) {
+fn check_instances(scene: &Scene, expected: &Expect) {
     let line = |node: &Node| {
         let pods: String = node
             .pods
@@ -57,7 +57,7 @@ fn check_lines(scene: &Scene, expected: &Expect) {
 }
 
 #[test]
-fn a_machine_goes_through_its_phases() {
+fn an_instance_goes_through_its_phases() {
     let mut stand = Stand::new();
     let mut phases = Vec::new();
     let mut note = |stand: &Stand, at| {
@@ -121,9 +121,9 @@ fn a_machine_goes_through_its_phases() {
 }
 
 #[test]
-fn a_picture_has_machines_pools_pods_and_reasons() {
+fn a_picture_has_instances_pools_pods_and_reasons() {
     let scene = busy().scene(moment(100.0));
-    check_machines(
+    check_instances(
         &scene,
         &expect![[r#"
             batch-one ready of "batch" c-8x spot a Some(0.2) cpu 4.1/8 pods "rrd" planned 0 why ""
@@ -165,11 +165,11 @@ fn a_picture_has_machines_pools_pods_and_reasons() {
 }
 
 #[test]
-fn a_node_without_a_claim_is_a_machine_too() {
+fn a_node_without_a_claim_is_an_instance_too() {
     let mut stand = Stand::new();
     stand.see(0.0, node("old-1", true));
     stand.see(1.0, pod_on("web-1", "old-1", true));
-    check_machines(
+    check_instances(
         &stand.view.scene(moment(2.0)),
         &expect![[r#"
         old-1 ready of ""    None cpu 2/8 pods "r" planned 0 why ""
@@ -243,7 +243,7 @@ fn a_cloud_that_is_slow_to_answer_is_told_of_once() {
         &stand.view.scene(moment(20.0)),
         &expect![[r#"
         00:02 Launched batch-two| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
-        00:06 Asked batch-one| a machine is asked for | for 3 pods (cpu 6, memory 3Gi)
+        00:06 Asked batch-one| an instance is asked for | for 3 pods (cpu 6, memory 3Gi)
     "#]],
     );
 }
@@ -271,7 +271,7 @@ fn an_object_that_cannot_be_read_is_named() {
     assert_eq!(stand.view.scene(moment(1.0)).pools.len(), 1);
 }
 
-/// What pods want and what there is for them are told of the same machines, whatever their phase.
+/// What pods want and what there is for them are told of the same instances, whatever their phase.
 #[test]
 fn a_pool_has_at_least_what_is_planned_on_it() {
     let mut stand = Stand::new();
@@ -337,7 +337,7 @@ fn every_end_is_told_with_its_whole_reason() {
             00:10 Leaving said| is drained and removed | said and other hold nothing that would have to move; 0.2000 per hour are saved
             00:20 Leaving word| is drained and removed | its pods fit elsewhere, and that costs less
             00:31 Leaving late| is drained and removed | its node has not been ready for a minute
-            00:41 Asked never| a machine is asked for | for 3 pods (cpu 6, memory 3Gi)
+            00:41 Asked never| an instance is asked for | for 3 pods (cpu 6, memory 3Gi)
             00:43 Leaving unsaid| is drained and removed | its NodeClaim was deleted
             00:50 Lost silent| does not answer any more | kubelet is silent
             01:03 Leaving silent| is drained and removed | its node does not answer: kubelet is silent
@@ -360,7 +360,7 @@ fn a_claim_that_is_not_marked_any_more_stays_and_has_no_reason() {
 }
 
 #[test]
-fn machines_that_answer_again_are_back() {
+fn instances_that_answer_again_are_back() {
     let mut stand = Stand::new();
     let both = ["batch-one", "batch-two"];
     for name in both {

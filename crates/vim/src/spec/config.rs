@@ -6,7 +6,7 @@ use crate::xml::Writer;
 /// What a virtual machine is to be, or what is to change about it. What is none stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigSpec {
-    /// Refuse the change unless the machine's `config.changeVersion` is this one.
+    /// Refuse the change unless the instance's `config.changeVersion` is this one.
     pub change_version: Option<String>,
     /// Its name in the inventory, not escaped.
     pub name: Option<String>,
@@ -14,7 +14,7 @@ pub struct ConfigSpec {
     pub version: Option<String>,
     /// The BIOS's identifier.
     pub uuid: Option<String>,
-    /// The vCenter's identifier of the machine.
+    /// The vCenter's identifier of the instance.
     pub instance_uuid: Option<String>,
     /// The guest operating system's short name.
     pub guest_id: Option<String>,
@@ -28,9 +28,9 @@ pub struct ConfigSpec {
     pub num_cores_per_socket: Option<u32>,
     /// Memory in MiB.
     pub memory_mb: Option<u64>,
-    /// Whether memory may grow while the machine runs.
+    /// Whether memory may grow while the instance runs.
     pub memory_hot_add_enabled: Option<bool>,
-    /// Whether processors may be added while the machine runs.
+    /// Whether processors may be added while the instance runs.
     pub cpu_hot_add_enabled: Option<bool>,
     /// Devices that come, change or go.
     pub device_changes: Vec<DeviceChange>,
@@ -38,9 +38,9 @@ pub struct ConfigSpec {
     pub cpu_allocation: Option<Allocation>,
     /// Shares of memory, in MiB.
     pub memory_allocation: Option<Allocation>,
-    /// Keys and values of the machine's configuration file.
+    /// Keys and values of the instance's configuration file.
     pub extra_config: Vec<ExtraConfig>,
-    /// Whether the machine forgets that it was a virtual appliance.
+    /// Whether the instance forgets that it was a virtual appliance.
     pub v_app_config_removed: Option<bool>,
     /// `bios` or `efi`.
     pub firmware: Option<String>,
@@ -48,7 +48,7 @@ pub struct ConfigSpec {
     pub memory_reservation_locked_to_max: Option<bool>,
     /// Whether the guest may run virtual machines itself.
     pub nested_hv_enabled: Option<bool>,
-    /// The storage policy of the machine's own files, by its id.
+    /// The storage policy of the instance's own files, by its id.
     pub vm_profile: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl ConfigSpec {
     }
 }
 
-/// A key and its value in a machine's configuration file. An empty value removes the key.
+/// A key and its value in an instance's configuration file. An empty value removes the key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExtraConfig {
     /// The key.
@@ -119,7 +119,7 @@ impl std::fmt::Debug for ExtraConfig {
     }
 }
 
-/// What a machine is promised of its hosts' resources.
+/// What an instance is promised of its hosts' resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     /// What it has for certain.
@@ -146,7 +146,7 @@ impl Allocation {
     }
 }
 
-/// How much of a scarce resource a machine gets, compared with others.
+/// How much of a scarce resource an instance gets, compared with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shares {
     /// Half of the usual.

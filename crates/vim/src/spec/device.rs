@@ -95,7 +95,7 @@ impl FileOperation {
 /// A device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Which device it is among the machine's; negative and all different for new ones.
+    /// Which device it is among the instance's; negative and all different for new ones.
     pub key: i32,
     /// What kind of device it is.
     pub kind: DeviceKind,
@@ -151,7 +151,7 @@ pub enum DeviceKind {
         /// Who chooses the card's address.
         address: AddressType,
     },
-    /// A device of the host, given to the machine.
+    /// A device of the host, given to the instance.
     PciPassthrough,
     /// A device of another type, by the type's name; enough to remove it.
     Other(String),
@@ -197,7 +197,7 @@ pub enum AddressType {
 /// When a device is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connectable {
-    /// When the machine starts.
+    /// When the instance starts.
     pub start_connected: bool,
     /// When the guest says so.
     pub allow_guest_control: bool,

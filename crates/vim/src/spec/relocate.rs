@@ -32,12 +32,12 @@ impl CloneSpec {
     }
 }
 
-/// Where a machine and its disks go.
+/// Where an instance and its disks go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RelocateSpec {
     /// The folder in the inventory.
     pub folder: Option<MoRef>,
-    /// The datastore of the machine's files, and of disks without a locator.
+    /// The datastore of the instance's files, and of disks without a locator.
     pub datastore: Option<MoRef>,
     /// How disks without a locator are brought there.
     pub disk_move_type: Option<DiskMoveType>,
@@ -49,7 +49,7 @@ pub struct RelocateSpec {
     pub disks: Vec<DiskLocator>,
     /// Devices that change on the way.
     pub device_changes: Vec<DeviceChange>,
-    /// The storage policy of the machine's own files, by its id.
+    /// The storage policy of the instance's own files, by its id.
     pub profile: Option<String>,
 }
 

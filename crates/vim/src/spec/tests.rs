@@ -18,8 +18,8 @@ fn reference(kind: &str, id: &str) -> MoRef {
     MoRef::new(kind, id)
 }
 
-/// A machine with a card of its own, a disk that grows, and shares.
-fn machine(datastore: &MoRef) -> ConfigSpec {
+/// An instance with a card of its own, a disk that grows, and shares.
+fn instance(datastore: &MoRef) -> ConfigSpec {
     let network = Device {
         backing: Some(Backing::DistributedPort {
             switch_uuid: "50 1a".to_owned(),
@@ -73,7 +73,7 @@ fn machine(datastore: &MoRef) -> ConfigSpec {
 fn a_full_clone() {
     let datastore = reference("Datastore", "datastore-11");
     let spec = CloneSpec {
-        config: Some(machine(&datastore)),
+        config: Some(instance(&datastore)),
         location: RelocateSpec {
             folder: Some(reference("Folder", "group-v3")),
             datastore: Some(datastore.clone()),

@@ -11,13 +11,13 @@ fn folder() -> MoRef {
     MoRef::new("Folder", "group-v3")
 }
 
-/// A page of machines, and what to ask for the next one with.
-fn page(machines: std::ops::Range<u32>, token: Option<&str>) -> Reply {
+/// A page of instances, and what to ask for the next one with.
+fn page(instances: std::ops::Range<u32>, token: Option<&str>) -> Reply {
     let mut inside = String::from("<returnval>");
     if let Some(token) = token {
         write!(inside, "<token>{token}</token>").unwrap();
     }
-    for number in machines {
+    for number in instances {
         write!(
             inside,
             "<objects><obj type=\"VirtualMachine\">vm-{number}</obj><propSet><name>name</name>\
@@ -43,9 +43,9 @@ async fn a_list_comes_in_pages_and_its_view_goes() {
     server.reply("RetrievePropertiesEx", page(0..200, Some("more")));
     server.reply("ContinueRetrievePropertiesEx", page(200..400, Some("still more")));
     server.reply("ContinueRetrievePropertiesEx", page(400..450, None));
-    let machines = server.client().list(&folder(), "VirtualMachine", &["name"]).await.unwrap();
-    assert_eq!(machines.len(), 450);
-    assert_eq!(machines[449].text("name"), Some("n449"));
+    let instances = server.client().list(&folder(), "VirtualMachine", &["name"]).await.unwrap();
+    assert_eq!(instances.len(), 450);
+    assert_eq!(instances[449].text("name"), Some("n449"));
     let calls = server.story().split_off(3);
     assert_eq!(
         calls,
@@ -64,8 +64,8 @@ async fn a_list_without_objects_is_empty() {
     let server = Server::new();
     listing(&server);
     server.reply("RetrievePropertiesEx", returned(""));
-    let machines = server.client().list(&folder(), "VirtualMachine", &["name"]).await;
-    assert_eq!(machines, Ok(Vec::new()));
+    let instances = server.client().list(&folder(), "VirtualMachine", &["name"]).await;
+    assert_eq!(instances, Ok(Vec::new()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,8 +75,8 @@ async fn a_list_that_breaks_off_is_begun_anew_and_never_short() {
     server.reply("RetrievePropertiesEx", page(0..200, Some("more")));
     server.reply("ContinueRetrievePropertiesEx", Reply::Broken);
     server.reply("ContinueRetrievePropertiesEx", page(200..250, None));
-    let machines = server.client().list(&folder(), "VirtualMachine", &["name"]).await.unwrap();
-    assert_eq!(machines.len(), 250);
+    let instances = server.client().list(&folder(), "VirtualMachine", &["name"]).await.unwrap();
+    assert_eq!(instances.len(), 250);
     assert_eq!(server.times("RetrievePropertiesEx"), 2);
 }
 
@@ -87,8 +87,8 @@ async fn a_list_whose_session_ends_is_begun_anew_in_a_new_one_with_a_new_view() 
     server.reply("RetrievePropertiesEx", page(0..200, Some("more")));
     server.reply("ContinueRetrievePropertiesEx", fault("NotAuthenticated"));
     server.reply("ContinueRetrievePropertiesEx", page(200..250, None));
-    let machines = server.client().list(&folder(), "VirtualMachine", &["name"]).await.unwrap();
-    assert_eq!(machines.len(), 250);
+    let instances = server.client().list(&folder(), "VirtualMachine", &["name"]).await.unwrap();
+    assert_eq!(instances.len(), 250);
     assert_eq!((server.times("Login"), server.times("CreateContainerView")), (2, 2));
 }
 
@@ -114,13 +114,13 @@ async fn what_cannot_be_read_is_unknown_and_what_is_not_said_is_absent() {
     server.reply("RetrievePropertiesEx", returned(inside));
     let paths = ["runtime.host", "config", "parent"];
     let objects = server.client().read(&[MoRef::new("VirtualMachine", "vm-1")], &paths).await;
-    let machine = objects.unwrap().remove(0);
-    assert_eq!(machine.reference("runtime.host"), Some(MoRef::new("HostSystem", "host-9")));
+    let instance = objects.unwrap().remove(0);
+    assert_eq!(instance.reference("runtime.host"), Some(MoRef::new("HostSystem", "host-9")));
     assert_eq!(
-        machine.missing["config"].to_string(),
+        instance.missing["config"].to_string(),
         "NoPermission (missing privilege System.View on VirtualMachine:vm-1)"
     );
-    assert!(machine.value("parent").is_none() && !machine.missing.contains_key("parent"));
+    assert!(instance.value("parent").is_none() && !instance.missing.contains_key("parent"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,8 +165,8 @@ async fn a_server_that_says_nothing_is_given_up() {
     let server = Server::new();
     server.reply("PowerOffVM_Task", Reply::Silence);
     let began = Instant::now();
-    let machine = MoRef::new("VirtualMachine", "vm-1");
-    let error = server.client().start(&machine, Method::PowerOff).await.unwrap_err();
+    let instance = MoRef::new("VirtualMachine", "vm-1");
+    let error = server.client().start(&instance, Method::PowerOff).await.unwrap_err();
     assert_eq!(error.to_string(), "vCenter did not answer: no answer within 120 s");
     assert_eq!(began.elapsed(), Duration::from_mins(2));
 }
@@ -176,14 +176,14 @@ async fn a_call_that_starts_something_is_never_made_twice() {
     for reply in [Reply::Broken, Reply::Status(503, String::new())] {
         let server = Server::new();
         server.reply("Destroy_Task", reply);
-        let machine = MoRef::new("VirtualMachine", "vm-1");
-        server.client().start(&machine, Method::Destroy).await.unwrap_err();
+        let instance = MoRef::new("VirtualMachine", "vm-1");
+        server.client().start(&instance, Method::Destroy).await.unwrap_err();
         assert_eq!(server.times("Destroy_Task"), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_are_found_by_their_identifiers() {
+async fn instances_are_found_by_their_identifiers() {
     let server = Server::new();
     server.reply(
         "FindAllByUuid",

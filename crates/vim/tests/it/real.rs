@@ -76,7 +76,7 @@ const SOURCE: &str = "DC0/vm/DC0_C0_RP0_VM0";
 const UUID: &str = "7d3c6a4e-2f0b-4d55-9d0e-0a3f6f3f9c01";
 
 #[tokio::test]
-async fn a_machine_lives_from_clone_to_removal() {
+async fn an_instance_lives_from_clone_to_removal() {
     let Some(program) = Vcsim::installed() else { return };
     let (_vcsim, vim) = start(&program, &[]).await;
     assert_eq!(vim.about().await.unwrap().api_type, "VirtualCenter");
@@ -85,11 +85,11 @@ async fn a_machine_lives_from_clone_to_removal() {
 
     let method = clone_of(&vim, "lab karp&1", UUID).await;
     let task = vim.start(&source, method).await.unwrap();
-    let machine = vim.wait(&task, LIMIT).await.unwrap().object().unwrap();
+    let instance = vim.wait(&task, LIMIT).await.unwrap().object().unwrap();
     assert_eq!(task.state(), TaskState::Success);
-    assert_eq!(vim.find_by_uuid(None, UUID, Uuid::Instance).await.unwrap(), Some(machine.clone()));
+    assert_eq!(vim.find_by_uuid(None, UUID, Uuid::Instance).await.unwrap(), Some(instance.clone()));
     assert_eq!(vim.find_all_by_uuid(None, UUID, Uuid::Bios).await.unwrap(), []);
-    assert_eq!(vim.find_by_path("DC0/vm/lab karp&1").await.unwrap(), Some(machine.clone()));
+    assert_eq!(vim.find_by_path("DC0/vm/lab karp&1").await.unwrap(), Some(instance.clone()));
 
     let paths = [
         "name",
@@ -102,7 +102,7 @@ async fn a_machine_lives_from_clone_to_removal() {
         "runtime.host",
         "network",
     ];
-    let read = vim.read(std::slice::from_ref(&machine), &paths).await.unwrap().remove(0);
+    let read = vim.read(std::slice::from_ref(&instance), &paths).await.unwrap().remove(0);
     assert_eq!(read.text("name"), Some("lab karp&1"));
     assert_eq!(read.parse::<u32>("config.hardware.numCPU"), Some(4));
     assert_eq!(read.parse::<u64>("config.hardware.memoryMB"), Some(8192));
@@ -116,25 +116,26 @@ async fn a_machine_lives_from_clone_to_removal() {
     for (method, state) in
         [(Method::PowerOn { host: None }, "poweredOn"), (Method::PowerOff, "poweredOff")]
     {
-        let task = vim.start(&machine, method).await.unwrap();
+        let task = vim.start(&instance, method).await.unwrap();
         vim.wait(&task, LIMIT).await.unwrap();
-        let read = vim.read(std::slice::from_ref(&machine), &["runtime.powerState"]).await.unwrap();
+        let read =
+            vim.read(std::slice::from_ref(&instance), &["runtime.powerState"]).await.unwrap();
         assert_eq!(read[0].text("runtime.powerState"), Some(state));
     }
-    let off = vim.start(&machine, Method::PowerOff).await.unwrap();
+    let off = vim.start(&instance, Method::PowerOff).await.unwrap();
     let Err(TaskFailed::Fault(fault)) = vim.wait(&off, LIMIT).await else { panic!("it is off") };
     assert!(fault.is("InvalidState"), "{fault}");
     assert_eq!(fault.field("existingState"), Some("poweredOff"));
 
     let annotation = Some("notes".to_owned());
     let change = ConfigSpec { annotation, ..ConfigSpec::default() };
-    let task = vim.start(&machine, Method::Reconfigure(Box::new(change))).await.unwrap();
+    let task = vim.start(&instance, Method::Reconfigure(Box::new(change))).await.unwrap();
     vim.wait(&task, LIMIT).await.unwrap();
-    let task = vim.start(&machine, Method::Destroy).await.unwrap();
+    let task = vim.start(&instance, Method::Destroy).await.unwrap();
     vim.wait(&task, LIMIT).await.unwrap();
-    let gone = vim.start(&machine, Method::Destroy).await.unwrap_err();
+    let gone = vim.start(&instance, Method::Destroy).await.unwrap_err();
     assert!(gone.is_fault("ManagedObjectNotFound"), "{gone}");
-    let gone = vim.read(&[machine], &["name"]).await.unwrap_err();
+    let gone = vim.read(&[instance], &["name"]).await.unwrap_err();
     assert!(gone.is_fault("ManagedObjectNotFound"), "{gone}");
     vim.logout().await;
 }
@@ -168,10 +169,10 @@ async fn many_tasks_are_waited_for_at_once() {
         let key = format!("7d3c6a4e-2f0b-4d55-9d0e-0a3f6f3f9c{number:02}");
         let method = clone_of(vim, &format!("lab-karp-{number}"), &key).await;
         let clone = vim.start(source, method).await.unwrap();
-        let machine = vim.wait(&clone, LIMIT).await.unwrap().object().unwrap();
-        let on = vim.start(&machine, Method::PowerOn { host: None }).await.unwrap();
+        let instance = vim.wait(&clone, LIMIT).await.unwrap().object().unwrap();
+        let on = vim.start(&instance, Method::PowerOn { host: None }).await.unwrap();
         vim.wait(&on, LIMIT).await.unwrap();
-        machine
+        instance
     }));
     let made: BTreeSet<MoRef> = made.await.into_iter().collect();
     assert_eq!(made.len(), 30);
@@ -199,7 +200,7 @@ async fn a_task_can_be_given_up() {
 async fn faults_of_calls_are_typed() {
     let Some(program) = Vcsim::installed() else { return };
     let (vcsim, vim) = start(&program, &[]).await;
-    let machine = at(&vim, SOURCE).await;
+    let instance = at(&vim, SOURCE).await;
     for (fault, ancestor) in [
         ("InsufficientHostCapacityFault", "InsufficientResourcesFault"),
         ("NoDiskSpace", "FileFault"),
@@ -212,7 +213,7 @@ async fn faults_of_calls_are_typed() {
             ..Refusal::default()
         };
         vcsim.refuse(&refusal).await.unwrap();
-        let error = vim.start(&machine, Method::PowerOff).await.unwrap_err();
+        let error = vim.start(&instance, Method::PowerOff).await.unwrap_err();
         assert!(error.is_fault(fault) && error.is_fault(ancestor), "{error}");
         vcsim.accept_all().await.unwrap();
     }
@@ -222,7 +223,7 @@ async fn faults_of_calls_are_typed() {
 async fn a_session_that_ends_is_begun_anew() {
     let Some(program) = Vcsim::installed() else { return };
     let (vcsim, vim) = start(&program, &["-method-delay", "PowerOffVm:500"]).await;
-    let machine = at(&vim, SOURCE).await;
+    let instance = at(&vim, SOURCE).await;
     let refusal = |method: &str| Refusal {
         method: method.to_owned(),
         fault: "NotAuthenticated".to_owned(),
@@ -230,7 +231,7 @@ async fn a_session_that_ends_is_begun_anew() {
         ..Refusal::default()
     };
     vcsim.refuse(&refusal("PowerOffVM_Task")).await.unwrap();
-    let task = vim.start(&machine, Method::PowerOff).await.unwrap();
+    let task = vim.start(&instance, Method::PowerOff).await.unwrap();
     vcsim.accept_all().await.unwrap();
     vcsim.refuse(&refusal("WaitForUpdatesEx")).await.unwrap();
     vim.wait(&task, LIMIT).await.unwrap();
@@ -255,10 +256,10 @@ async fn lists_come_whole_and_in_pages() {
     let (_vcsim, vim) = start(&program, &["-vm", "250", "-standalone-host", "0"]).await;
     let root = vim.service_content().await.unwrap().root_folder.clone();
     let paths = ["name", "runtime.powerState", "config.instanceUuid"];
-    let machines = vim.list(&root, "VirtualMachine", &paths).await.unwrap();
-    assert_eq!(machines.len(), 250);
+    let instances = vim.list(&root, "VirtualMachine", &paths).await.unwrap();
+    assert_eq!(instances.len(), 250);
     let named = |object: &Object| object.text("name").map(str::to_owned);
-    let names: BTreeSet<String> = machines.iter().filter_map(named).collect();
+    let names: BTreeSet<String> = instances.iter().filter_map(named).collect();
     assert_eq!(names.len(), 250);
     let hosts = vim.list(&root, "HostSystem", &["name", "parent"]).await.unwrap();
     assert!(hosts.iter().all(|host| host.reference("parent").is_some()));
@@ -340,17 +341,17 @@ async fn tags_are_made_attached_and_found() {
     let gone = tags.tag("urn:vmomi:InventoryServiceTag:gone:GLOBAL").await;
     assert_eq!(gone, Err(TagError::NotFound));
 
-    let machine = at(&vim, SOURCE).await;
-    tags.attach(&machine, std::slice::from_ref(&az1)).await.unwrap();
-    tags.attach(&machine, std::slice::from_ref(&az1)).await.expect("twice does no harm");
+    let instance = at(&vim, SOURCE).await;
+    tags.attach(&instance, std::slice::from_ref(&az1)).await.unwrap();
+    tags.attach(&instance, std::slice::from_ref(&az1)).await.expect("twice does no harm");
     let found = tags.objects_with(&[az1.clone(), az2.clone()]).await.unwrap();
-    assert_eq!(found[&az1], std::slice::from_ref(&machine));
+    assert_eq!(found[&az1], std::slice::from_ref(&instance));
     assert_eq!(found[&az2], []);
-    let found = tags.tags_on(std::slice::from_ref(&machine)).await.unwrap();
-    assert_eq!(found[&machine], std::slice::from_ref(&az1));
-    tags.detach(&machine, std::slice::from_ref(&az1)).await.unwrap();
-    let found = tags.tags_on(std::slice::from_ref(&machine)).await.unwrap();
-    assert_eq!(found[&machine], Vec::<String>::new());
+    let found = tags.tags_on(std::slice::from_ref(&instance)).await.unwrap();
+    assert_eq!(found[&instance], std::slice::from_ref(&az1));
+    tags.detach(&instance, std::slice::from_ref(&az1)).await.unwrap();
+    let found = tags.tags_on(std::slice::from_ref(&instance)).await.unwrap();
+    assert_eq!(found[&instance], Vec::<String>::new());
     vim.logout().await;
 }
 

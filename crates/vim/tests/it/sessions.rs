@@ -201,8 +201,8 @@ async fn whoever_counts_is_told() {
     let mut settings = VimSettings::new(Credentials::new("joiner", "right"));
     settings.observer = Arc::clone(&notes) as Arc<dyn Observer>;
     let vim = server.client_with(settings);
-    let machine = MoRef::new("VirtualMachine", "vm-1");
-    vim.start(&machine, joiner_vim::Method::Destroy).await.unwrap_err();
+    let instance = MoRef::new("VirtualMachine", "vm-1");
+    vim.start(&instance, joiner_vim::Method::Destroy).await.unwrap_err();
     assert_eq!(
         *notes.0.lock().unwrap(),
         [

@@ -134,11 +134,11 @@ async fn attaching_tells_which_tags_failed() {
         [{"default_message": "urn:t9 is gone", "id": "x", "args": []}]}});
     server.reply(&attach, json(&failed));
     let tags = server.client().tags();
-    let machine = MoRef::new("VirtualMachine", "vm-1");
-    tags.attach(&machine, &["urn:t1".to_owned()]).await.expect("asked again");
-    let error = tags.attach(&machine, &["urn:t9".to_owned()]).await.unwrap_err();
+    let instance = MoRef::new("VirtualMachine", "vm-1");
+    tags.attach(&instance, &["urn:t1".to_owned()]).await.expect("asked again");
+    let error = tags.attach(&instance, &["urn:t9".to_owned()]).await.unwrap_err();
     assert_eq!(error, TagError::Refused("urn:t9 is gone".to_owned()));
-    tags.attach(&machine, &[]).await.expect("nothing is asked for nothing");
+    tags.attach(&instance, &[]).await.expect("nothing is asked for nothing");
     assert_eq!(server.times(&attach), 3);
 }
 

@@ -231,8 +231,8 @@ async fn a_task_that_is_started_while_others_are_waited_for_joins_them() {
     let vim = server.client();
     let later = async {
         tokio::time::sleep(Duration::from_secs(10)).await;
-        let machine = MoRef::new("VirtualMachine", "vm-7");
-        let started = vim.start(&machine, Method::PowerOn { host: None }).await.unwrap();
+        let instance = MoRef::new("VirtualMachine", "vm-7");
+        let started = vim.start(&instance, Method::PowerOn { host: None }).await.unwrap();
         vim.wait(&started, LIMIT).await
     };
     let first = task(1);
@@ -253,14 +253,14 @@ async fn a_task_that_is_started_while_others_are_waited_for_joins_them() {
 async fn waiting_can_be_done_on_any_thread() {
     fn send<T: Send>(_: &T) {}
     let vim = Server::new().client();
-    let (task, machine) = (task(1), MoRef::new("VirtualMachine", "vm-1"));
+    let (task, instance) = (task(1), MoRef::new("VirtualMachine", "vm-1"));
     send(&vim.wait(&task, LIMIT));
-    send(&vim.start(&machine, Method::Destroy));
-    send(&vim.list(&machine, "VirtualMachine", &["name"]));
-    send(&vim.read(std::slice::from_ref(&machine), &["name"]));
-    send(&vim.privileges(std::slice::from_ref(&machine)));
+    send(&vim.start(&instance, Method::Destroy));
+    send(&vim.list(&instance, "VirtualMachine", &["name"]));
+    send(&vim.read(std::slice::from_ref(&instance), &["name"]));
+    send(&vim.privileges(std::slice::from_ref(&instance)));
     send(&vim.keep_alive());
     send(&vim.logout());
     send(&vim.tags().categories());
-    send(&vim.watch(&machine, "VirtualMachine", &["name"]).next());
+    send(&vim.watch(&instance, "VirtualMachine", &["name"]).next());
 }

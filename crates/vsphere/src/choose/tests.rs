@@ -68,7 +68,7 @@ fn inventory() -> Inventory {
             template("/DC0/vm/old/ubuntu-3", "2026-02-01T00:00:00Z"),
             template("/DC0/vm/twin", "2026-02-01T00:00:00Z"),
             template("/DC0/vm/old/twin", "2026-02-01T00:00:00Z"),
-            Template { is_marked: false, ..template("/DC0/vm/machine", "2026-09-01T00:00:00Z") },
+            Template { is_marked: false, ..template("/DC0/vm/instance", "2026-09-01T00:00:00Z") },
         ],
     }
 }
@@ -155,7 +155,7 @@ fn of_several_datastores_the_one_with_most_room_comes_first() {
     let found = datastores("f", Wanted::Tags(&wanted), &all, &inventory(), &c0()).unwrap();
     let names: Vec<&str> = found.usable.iter().map(|own| own.named.name.as_str()).collect();
     assert_eq!(names, ["b", "a"], "what no host of the cluster mounts is left out");
-    assert_eq!(found.meant.len(), 3, "a machine may be in any of them");
+    assert_eq!(found.meant.len(), 3, "an instance may be in any of them");
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn a_template_by_tags() {
 }
 
 #[test]
-fn a_machine_is_no_template() {
-    assert_eq!(imaged(Wanted::Name("machine")), Err("ImageNotATemplate"));
+fn an_instance_is_no_template() {
+    assert_eq!(imaged(Wanted::Name("instance")), Err("ImageNotATemplate"));
     assert_eq!(imaged(Wanted::Pattern("*")), Ok("/DC0/vm/ubuntu-2".to_owned()));
 }
 

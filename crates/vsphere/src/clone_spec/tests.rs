@@ -112,7 +112,7 @@ fn config(spec: &CloneSpec) -> &ConfigSpec {
 }
 
 #[test]
-fn a_machine_carries_its_mark_from_the_start() {
+fn an_instance_carries_its_mark_from_the_start() {
     let spec = made(json!({}), &Copying::Full, 0);
     let config = config(&spec);
     assert_eq!(config.instance_uuid.as_deref(), Some("uid-1"));
@@ -127,7 +127,7 @@ fn a_machine_carries_its_mark_from_the_start() {
 }
 
 #[test]
-fn a_machine_is_of_the_size_that_was_asked_for_and_off() {
+fn an_instance_is_of_the_size_that_was_asked_for_and_off() {
     let spec = made(json!({}), &Copying::Full, 0);
     let own = config(&spec);
     assert_eq!(
@@ -152,7 +152,7 @@ fn a_full_clone_copies_every_disk_and_shares_nothing() {
 }
 
 #[test]
-fn every_disk_and_the_machines_own_files_have_the_storage_policy() {
+fn every_disk_and_the_instances_own_files_have_the_storage_policy() {
     let spec = made(json!({"dataDisks": [{"sizeGiB": 10}]}), &Copying::Full, 0);
     let policy = Some("policy-1".to_owned());
     assert_eq!(spec.location.profile, policy);
@@ -216,7 +216,7 @@ fn data_disks_take_the_free_places_of_the_root_disks_controller() {
 }
 
 #[test]
-fn users_settings_of_the_machine_are_passed_on() {
+fn users_settings_of_the_instance_are_passed_on() {
     let spec =
         made(json!({"customVMXKeys": {"sched.swap.vmxSwapEnabled": "FALSE"}}), &Copying::Full, 0);
     assert!(
@@ -227,7 +227,7 @@ fn users_settings_of_the_machine_are_passed_on() {
 }
 
 #[test]
-fn volumes_are_taken_off_before_a_machine_is_destroyed() {
+fn volumes_are_taken_off_before_an_instance_is_destroyed() {
     let own = disk(2000, 0, 20);
     let elsewhere = Disk { file_name: "[ds2] node/node_1.vmdk".to_owned(), ..disk(2001, 1, 10) };
     let volume = Disk { first_class: true, ..disk(2002, 2, 10) };

@@ -19,12 +19,12 @@ pub(crate) fn tags(subject: Subject<'_>, objections: &Objections) -> Vec<Finding
         of_class.iter().map(|own| subject.problem(own.reason, &own.message)).collect();
     found.extend(others.iter().map(|own| subject.warning(own.reason, &own.message)));
     if found.is_empty() {
-        found.push(subject.fine("machines can carry all that they are to carry"));
+        found.push(subject.fine("instances can carry all that they are to carry"));
     }
     found
 }
 
-/// Whether a network is there for machines.
+/// Whether a network is there for instances.
 pub(crate) fn network(
     subject: Subject<'_>,
     path: &str,
@@ -75,7 +75,7 @@ pub(crate) fn conditions(object: &str, status: &ClassStatus, led_to: &LedTo) -> 
     found
 }
 
-/// What the controller last said of how machines join.
+/// What the controller last said of how instances join.
 pub(crate) fn joining(subject: Subject<'_>, class: &class::NodeClass) -> Finding {
     let conditions = class.status["conditions"].as_array();
     let said = conditions.into_iter().flatten().find(|own| own["type"] == BOOTSTRAP_READY);
@@ -86,7 +86,7 @@ pub(crate) fn joining(subject: Subject<'_>, class: &class::NodeClass) -> Finding
         |own: &serde_json::Value, field: &str| own[field].as_str().unwrap_or_default().to_owned();
     match said.filter(is_of_now) {
         Some(own) if own["status"] == "True" => {
-            subject.fine("the controller has all that machines join with")
+            subject.fine("the controller has all that instances join with")
         }
         Some(own) if own["status"] == "False" => {
             subject.problem(&text(own, "reason"), &text(own, "message"))

@@ -11,7 +11,7 @@ pub enum Severity {
     Ok,
     /// It works, but perhaps not as meant, or not for long.
     Warning,
-    /// Machines cannot be made, or cannot join, until somebody does something.
+    /// Instances cannot be made, or cannot join, until somebody does something.
     Problem,
     /// Nobody can say.
     NotChecked,

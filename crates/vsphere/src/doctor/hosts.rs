@@ -1,11 +1,11 @@
-//! The hosts that machines of a class would run on.
+//! The hosts that instances of a class would run on.
 
 use joiner_vim::MoRef;
 
 use super::{Finding, Subject};
 use crate::{places::Place, room::Host};
 
-/// Whether machines of a place have hosts to run on.
+/// Whether instances of a place have hosts to run on.
 pub(crate) fn hosts(class: &str, place: &Place, hosts: &[Host]) -> Finding {
     let subject = Subject::new("hosts", class);
     let datastores: Vec<MoRef> =
@@ -33,7 +33,7 @@ fn judge(
         let text = format!("the account sees no host of {compute}");
         return subject.not_checked(text);
     }
-    let told = format!("{fit} of {} hosts of {compute} can take machines", hosts.len());
+    let told = format!("{fit} of {} hosts of {compute} can take instances", hosts.len());
     let remedy = "mend that, or choose what all hosts have";
     match (fit, unfit.is_empty()) {
         (_, true) => subject.fine(told),
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(severity, Severity::Warning);
         assert_eq!(
             text,
-            "1 of 5 hosts of /dc1/host/c can take machines: esx2 is not connected, esx3 is in \
+            "1 of 5 hosts of /dc1/host/c can take instances: esx2 is not connected, esx3 is in \
              maintenance, esx4 does not see all networks, esx5 mounts none of the datastores"
         );
         assert_eq!(judged(&[away]).0, Severity::Problem);

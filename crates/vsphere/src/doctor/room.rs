@@ -1,22 +1,22 @@
-//! Whether datastores and resource pools have room for machines of a class.
+//! Whether datastores and resource pools have room for instances of a class.
 
 use super::{Finding, Subject};
 use crate::{
+    instances::Instances,
     inventory::Datastore,
-    machines::Machines,
     node_class::NodeClass,
     room::{PoolDemand, PoolRoom, left_free},
 };
 
 const GIB: u64 = 1 << 30;
 
-/// Whether a datastore takes a machine that needs so many bytes, and keeps some.
+/// Whether a datastore takes an instance that needs so many bytes, and keeps some.
 pub(crate) fn room(class: &str, datastore: &Datastore, demand: u64) -> Finding {
     let subject = Subject::new("datastore", class);
     let Datastore { named, free, capacity, .. } = datastore;
     let gib = |bytes: u64| bytes.div_ceil(GIB);
     let told = format!(
-        "{} has {} of {} GiB free, a machine takes about {} GiB",
+        "{} has {} of {} GiB free, an instance takes about {} GiB",
         named.path,
         free / GIB,
         gib(*capacity),
@@ -40,12 +40,12 @@ pub(crate) fn pool(
     path: &str,
     pool: &PoolRoom,
     class: &NodeClass,
-    machines: &Machines,
+    instances: &Instances,
 ) -> Option<Finding> {
-    let sizes = machines.hardware.iter();
+    let sizes = instances.hardware.iter();
     let refused: Vec<(&str, String)> = sizes
         .filter_map(|(size, hardware)| {
-            let demand = PoolDemand::of(class, machines, size, hardware);
+            let demand = PoolDemand::of(class, instances, size, hardware);
             Some((size.as_str(), pool.objection(&demand)?))
         })
         .collect();
@@ -58,7 +58,7 @@ pub(crate) fn pool(
         "no room for {size}{others}: {path} {why}; raise the pool's limit or reservation, add \
          hosts, or choose another"
     );
-    Some(if refused.len() == machines.hardware.len() {
+    Some(if refused.len() == instances.hardware.len() {
         subject.problem("PoolWithoutRoom", &message)
     } else {
         subject.warning("PoolWithoutRoom", &message)

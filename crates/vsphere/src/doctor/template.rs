@@ -1,8 +1,8 @@
-//! The template that machines of a class are cloned from.
+//! The template that instances of a class are cloned from.
 
 use super::{Finding, Subject};
 use crate::{
-    clone_spec::Copying, image::doubts, inventory::Template, machines::Machines,
+    clone_spec::Copying, image::doubts, instances::Instances, inventory::Template,
     node_class::NodeClass, vm_settings::CloneMode,
 };
 
@@ -11,7 +11,7 @@ pub(crate) fn template(
     object: &str,
     class: &NodeClass,
     image: &Template,
-    machines: &Machines,
+    instances: &Instances,
 ) -> Vec<Finding> {
     let subject = Subject::new("template", object);
     let details = &image.details;
@@ -27,7 +27,7 @@ pub(crate) fn template(
         known(&details.hw_version, "hardware"),
         known(&details.firmware, "firmware"),
     ))];
-    found.push(copying(Subject::new("snapshot", object), class, image, machines));
+    found.push(copying(Subject::new("snapshot", object), class, image, instances));
     found.extend(
         doubts(class, image)
             .iter()
@@ -41,24 +41,24 @@ fn copying(
     subject: Subject<'_>,
     class: &NodeClass,
     image: &Template,
-    machines: &Machines,
+    instances: &Instances,
 ) -> Finding {
     let path = &image.named.path;
-    let mut ways = machines
+    let mut ways = instances
         .hardware
         .values()
         .filter_map(|hardware| Copying::choose(class, image, hardware.disk_gib).ok());
     let is_full = ways.any(|way| way == Copying::Full);
     let mode = CloneMode::read(class.spec.clone_mode.as_deref()).unwrap_or_default();
     match (is_full, mode) {
-        (false, _) => subject.fine(format!("machines are linked clones of a snapshot of {path}")),
+        (false, _) => subject.fine(format!("instances are linked clones of a snapshot of {path}")),
         (true, CloneMode::Full) => {
-            subject.fine("every machine is a full copy, as spec.cloneMode says")
+            subject.fine("every instance is a full copy, as spec.cloneMode says")
         }
         (true, _) if image.details.current_snapshot.is_none() => subject.warning(
             "NoSnapshot",
             &format!(
-                "{path} has no snapshot, so that every machine is a full copy, which takes minutes; \
+                "{path} has no snapshot, so that every instance is a full copy, which takes minutes; \
                  take a snapshot of it, or write spec.cloneMode: fullClone if that is meant"
             ),
         ),
@@ -66,7 +66,7 @@ fn copying(
             "DiskGrows",
             &format!(
                 "the disk that spec.diskSize asks for is larger than that of {path}, so that every \
-                 machine is a full copy, which takes minutes; make the template's disk as large, \
+                 instance is a full copy, which takes minutes; make the template's disk as large, \
                  or write spec.cloneMode: fullClone if that is meant"
             ),
         ),

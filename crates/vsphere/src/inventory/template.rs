@@ -1,4 +1,4 @@
-//! What machines are cloned from.
+//! What instances are cloned from.
 
 use jiff::Timestamp;
 use joiner_vim::{
@@ -75,7 +75,7 @@ pub(crate) struct Disk {
     pub(crate) file_name: String,
     /// The flat file behind it, where it is such.
     pub(crate) backing: Option<Backing>,
-    /// Set for disks that outlive their machines: volumes of the cluster.
+    /// Set for disks that outlive their instances: volumes of the cluster.
     pub(crate) first_class: bool,
 }
 

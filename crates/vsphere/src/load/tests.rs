@@ -10,13 +10,13 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap()
 }
 
-/// A look at two clusters of 96 cores and 576 GiB, with so many processors given away, and machines.
-fn look(given: [u64; 2], machines: &[(&str, bool)]) -> Seen {
+/// A look at two clusters of 96 cores and 576 GiB, with so many processors given away, and instances.
+fn look(given: [u64; 2], instances: &[(&str, bool)]) -> Seen {
     let has = Amount { cpus: 96, memory_mib: 576 << 10 };
     let load = |cpus| Load { has, given: Amount { cpus, memory_mib: 0 } };
     Seen {
         clusters: [(cluster("a"), load(given[0])), (cluster("b"), load(given[1]))].into(),
-        machines: machines.iter().map(|(uid, runs)| ((*uid).to_owned(), *runs)).collect(),
+        instances: instances.iter().map(|(uid, runs)| ((*uid).to_owned(), *runs)).collect(),
     }
 }
 

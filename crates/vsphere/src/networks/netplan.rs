@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Adapter, Hop};
 
 /// What a guest with cloud-init is told about its adapters: fields of its metadata. `macs` are the
-/// hardware addresses of the machine's adapters, in the order of the class's.
+/// hardware addresses of the instance's adapters, in the order of the class's.
 pub(crate) fn netplan(
     adapters: &[Adapter],
     macs: &[String],

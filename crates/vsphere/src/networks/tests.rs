@@ -154,7 +154,7 @@ fn what_cannot_be_meant_is_told() {
 }
 
 #[test]
-fn a_machine_without_any_address_cannot_be_meant() {
+fn an_instance_without_any_address_cannot_be_meant() {
     assert_eq!(
         told(json!([{"dhcp4": false}, {"dhcp4": false}])),
         ["InvalidNetwork: spec.networks: gives no adapter an address, so no node could join; \

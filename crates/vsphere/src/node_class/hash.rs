@@ -1,4 +1,4 @@
-//! The fingerprint of a class: machines that were made with another one are replaced.
+//! The fingerprint of a class: instances that were made with another one are replaced.
 
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
@@ -9,8 +9,8 @@ use super::fold::{ADAPTER_SELECTOR, SELECTORS, is_written};
 /// wrote `v1`.
 pub const HASH_VERSION: &str = "v2";
 
-/// Fields whose change replaces no machine: an added size leaves the others as they are, and what
-/// the user's other choices come to is compared with the machine itself.
+/// Fields whose change replaces no instance: an added size leaves the others as they are, and what
+/// the user's other choices come to is compared with the instance itself.
 const NOT_HASHED: [&str; 4] =
     ["instanceTypes", "powerOffMode", "guestSoftPowerOffTimeout", "capacityCheck"];
 
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_fingerprint_is_the_same_for_ever() {
-        // Another number would replace every machine: raise HASH_VERSION with it.
+        // Another number would replace every instance: raise HASH_VERSION with it.
         let spec = json!({"diskSize": 60, "tags": {"owner": "platform"}});
         assert_eq!(hash(&spec), "10861739492314048677");
     }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_is_made_with_is() {
+    fn what_an_instance_is_made_with_is() {
         let hashes = [
             json!({}),
             json!({"diskSize": 60}),

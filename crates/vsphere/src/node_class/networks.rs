@@ -1,11 +1,11 @@
-//! Adapters of machines, as a user writes them.
+//! Adapters of instances, as a user writes them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Selector;
 
-/// An adapter of each machine.
+/// An adapter of each instance.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Adapter {
@@ -16,7 +16,7 @@ pub(crate) struct Adapter {
     pub(crate) dhcp4: Option<bool>,
     /// Whether DHCP gives it an IPv6 address.
     pub(crate) dhcp6: Option<bool>,
-    /// Pools that each machine gets an address of, for as long as it lives.
+    /// Pools that each instance gets an address of, for as long as it lives.
     pub(crate) addresses_from_pools: Option<Vec<PoolReference>>,
     /// Addresses of name servers.
     pub(crate) nameservers: Option<Vec<String>>,
@@ -27,7 +27,7 @@ pub(crate) struct Adapter {
     /// The largest packet in bytes.
     #[schemars(extend("format" = "int64"))]
     pub(crate) mtu: Option<i64>,
-    /// Its hardware address. Only one machine of the class can be there at a time then.
+    /// Its hardware address. Only one instance of the class can be there at a time then.
     pub(crate) mac_addr: Option<String>,
 }
 

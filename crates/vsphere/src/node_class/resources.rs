@@ -1,4 +1,4 @@
-//! What machines are promised of their hosts, as a user writes it.
+//! What instances are promised of their hosts, as a user writes it.
 
 use joiner_core::quantity::Quantity;
 use schemars::JsonSchema;
@@ -6,14 +6,14 @@ use serde::Deserialize;
 
 use super::schema;
 
-/// What machines are promised of their hosts, and how much of it they may take.
+/// What instances are promised of their hosts, and how much of it they may take.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 pub(crate) struct HostResources {
-    /// What each machine has for certain.
+    /// What each instance has for certain.
     pub(crate) requests: Option<Amounts>,
-    /// What each machine never gets more than.
+    /// What each instance never gets more than.
     pub(crate) limits: Option<Amounts>,
-    /// How much of a scarce resource each machine gets, compared with others.
+    /// How much of a scarce resource each instance gets, compared with others.
     pub(crate) shares: Option<Shares>,
 }
 

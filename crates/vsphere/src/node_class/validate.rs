@@ -16,7 +16,7 @@ impl NodeClass {
     pub fn problems(&self, settings: &Settings) -> Vec<Problem> {
         let mut problems = self.spelling.clone();
         self.check_selectors(&mut problems);
-        if let Err(not_ready) = self.machines(settings) {
+        if let Err(not_ready) = self.instances(settings) {
             problems.extend(not_ready.problems);
         }
         problems.extend(user_data::problems(&self.spec));
@@ -25,7 +25,7 @@ impl NodeClass {
         problems.extend(format.and_then(|format| networks::untold(&self.spec, format)));
         problems.extend(tags::conflicts(self.spec.tags.as_ref()));
         problems.extend(resources::problems(&self.spec));
-        self.check_machine(&mut problems);
+        self.check_instance(&mut problems);
         problems
     }
 
@@ -123,10 +123,10 @@ impl NodeClass {
         }
     }
 
-    fn check_machine(&self, problems: &mut Vec<Problem>) {
+    fn check_instance(&self, problems: &mut Vec<Problem>) {
         let spec = &self.spec;
         let mut refuse = |field: String, text: String| {
-            problems.push(Problem::new(Reason::InvalidMachine, field, text));
+            problems.push(Problem::new(Reason::InvalidInstance, field, text));
         };
         if let Err(text) = CloneMode::read(spec.clone_mode.as_deref()) {
             refuse("spec.cloneMode".to_owned(), text);

@@ -1,6 +1,6 @@
-//! Machines that the predecessor made.
+//! Instances that the predecessor made.
 
-use joiner_cloud::{CloudError, adoption::Adoption, machine::Machine};
+use joiner_cloud::{CloudError, adoption::Adoption, instance::Instance};
 use joiner_core::label;
 use joiner_vim::spec::ExtraConfig;
 
@@ -12,7 +12,7 @@ use crate::{
     vm::Vm,
 };
 
-/// Labels of a claim that say what its machine was made as.
+/// Labels of a claim that say what its instance was made as.
 const DECIDED: [&str; 6] = [
     label::INSTANCE_TYPE,
     label::CAPACITY_TYPE,
@@ -23,12 +23,16 @@ const DECIDED: [&str; 6] = [
 ];
 
 impl Inner {
-    /// Writes a claim's mark into a machine of the predecessor, or what a mark from before lacks.
-    /// Machines may run meanwhile. Their identity in vCenter stays what it is.
-    pub(super) async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {
-        let trouble = unanswered("looking for a machine of the predecessor");
+    /// Writes a claim's mark into an instance of the predecessor, or what a mark from before lacks.
+    /// Instances may run meanwhile. Their identity in vCenter stays what it is.
+    pub(super) async fn adopt(
+        &self,
+        instance: &Instance,
+        by: &Adoption,
+    ) -> Result<bool, CloudError> {
+        let trouble = unanswered("looking for an instance of the predecessor");
         let mut free = Vec::new();
-        for vm in self.with_id(&machine.provider_id).await.map_err(&trouble)? {
+        for vm in self.with_id(&instance.provider_id).await.map_err(&trouble)? {
             if is_free(&vm, by) && !self.is_stray(&vm) && self.is_ours(&vm).await? {
                 free.push(vm);
             }
@@ -51,7 +55,7 @@ impl Inner {
             // Whom it says it was made for stays.
             Some(own) if own.instance().is_some() => vec![marks::cluster_uid(cluster_uid)],
             _ => {
-                // Without it the machine could not be told from a copy later.
+                // Without it the instance could not be told from a copy later.
                 let Some(instance_uuid) = vm.instance_uuid.clone() else { return Ok(false) };
                 let mark = mark(&self.settings.cluster, cluster_uid, by);
                 Mark { instance_uuid, ..mark }.settings()
@@ -65,9 +69,9 @@ impl Inner {
     }
 }
 
-/// Whether a machine may get a claim's mark, or what its own lacks. What carries a whole mark belongs to
+/// Whether an instance may get a claim's mark, or what its own lacks. What carries a whole mark belongs to
 /// whom it says. An earlier version has not written down which cluster of the name it is, nor what
-/// vCenter knows adopted machines by; the latter tells a machine from its copy.
+/// vCenter knows adopted instances by; the latter tells an instance from its copy.
 fn is_free(vm: &Vm, by: &Adoption) -> bool {
     vm.mark.as_ref().is_none_or(|mark| {
         let lacks_cluster = mark.cluster_uid.is_empty() && !vm.may_be_copy();
@@ -76,7 +80,7 @@ fn is_free(vm: &Vm, by: &Adoption) -> bool {
     })
 }
 
-/// The mark of a machine that the predecessor made. What it was cloned from, and what its class was
+/// The mark of an instance that the predecessor made. What it was cloned from, and what its class was
 /// like then, nobody knows.
 fn mark(cluster: &str, cluster_uid: &str, by: &Adoption) -> Mark {
     let decided = DECIDED.iter().chain(&WELL_KNOWN_LABELS);

@@ -1,10 +1,10 @@
-//! Machines of a class that a cluster keeps on different hosts where it can.
+//! Instances of a class that a cluster keeps on different hosts where it can.
 //!
-//! A cluster module has neither a name nor anything else that says whose it is. So each machine
-//! carries the id of its module in its mark: a module that a machine of ours names is ours, and the
+//! A cluster module has neither a name nor anything else that says whose it is. So each instance
+//! carries the id of its module in its mark: a module that an instance of ours names is ours, and the
 //! others of its class are put into the same. A module that nobody names may be anybody's: one that a
 //! process left behind when it died before the module was written down stays, empty, and does no
-//! harm. What is only preferred keeps no machine from running:
+//! harm. What is only preferred keeps no instance from running:
 //! whatever goes wrong here is told in the log.
 
 use std::time::Duration;
@@ -23,11 +23,11 @@ use crate::{
 
 /// How long writing down a module may take.
 const WITHIN: Duration = Duration::from_mins(2);
-/// How often it is tried while somebody else is at work on the machine, and after how long again.
+/// How often it is tried while somebody else is at work on the instance, and after how long again.
 const TRIES: usize = 3;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// What is wrong with keeping a machine apart.
+/// What is wrong with keeping an instance apart.
 #[derive(Debug, thiserror::Error)]
 enum NotApart {
     #[error("{0}")]
@@ -43,14 +43,14 @@ enum NotApart {
 }
 
 impl NotApart {
-    /// Whether it is only that somebody else is at work on the machine.
+    /// Whether it is only that somebody else is at work on the instance.
     fn is_passing(&self) -> bool {
         matches!(self, Self::Vim(error) if error.is_fault("TaskInProgress"))
     }
 }
 
 impl Inner {
-    /// Has a machine kept apart from others of its class in a cluster.
+    /// Has an instance kept apart from others of its class in a cluster.
     pub(super) async fn keep_apart(&self, vm: &Vm, cluster: &MoRef) {
         let _turn = self.gates.pass("cluster modules", 1).await;
         let mut joined = self.join_module(vm, cluster).await;
@@ -60,7 +60,7 @@ impl Inner {
                 break;
             }
             self.clock.sleep(LOOK_AGAIN_AFTER).await;
-            let read = self.read_machines(std::slice::from_ref(&vm.reference)).await;
+            let read = self.read_instances(std::slice::from_ref(&vm.reference)).await;
             joined = match read.map(|all| all.into_iter().next()) {
                 Ok(Some(vm)) => self.join_module(&vm, cluster).await,
                 Ok(None) => return,
@@ -68,7 +68,10 @@ impl Inner {
             };
         }
         if let Err(error) = joined {
-            tracing::warn!(instance = vm.name, "a machine is not kept apart from others: {error}");
+            tracing::warn!(
+                instance = vm.name,
+                "an instance is not kept apart from others: {error}"
+            );
         }
     }
 
@@ -118,7 +121,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The module that another machine of the class names, among those that are there.
+    /// The module that another instance of the class names, among those that are there.
     async fn module_of_others(
         &self,
         class: &str,
@@ -139,8 +142,8 @@ impl Inner {
         Ok(None)
     }
 
-    /// Takes a machine that is about to go out of its module, and ends the module with its last
-    /// machine.
+    /// Takes an instance that is about to go out of its module, and ends the module with its last
+    /// instance.
     pub(super) async fn leave_module(&self, vm: &Vm) {
         let module = vm.mark.as_ref().map(|mark| mark.module.as_str());
         let Some(module) = module.filter(|own| !own.is_empty()) else { return };
@@ -157,7 +160,7 @@ impl Inner {
             // Somebody was here before.
             Ok(()) | Err(TagError::NotFound) => {}
             Err(error) => {
-                tracing::info!(instance = vm.name, "a machine is left in its module: {error}");
+                tracing::info!(instance = vm.name, "an instance is left in its module: {error}");
             }
         }
     }

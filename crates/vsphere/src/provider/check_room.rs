@@ -6,7 +6,7 @@ use joiner_vim::{MoRef, VimError};
 
 use super::{Inner, state::zone_of};
 use crate::{
-    machines::Machines,
+    instances::Instances,
     node_class::NodeClass,
     places::Resolution,
     room::{HOSTS, Host, POOLS, PoolDemand, PoolRoom, needed_space, short_of},
@@ -20,7 +20,7 @@ impl Inner {
     pub(super) async fn shortages(
         &self,
         class: &NodeClass,
-        machines: &Machines,
+        instances: &Instances,
         resolution: &Resolution,
     ) -> Result<Shortages, VimError> {
         let mut found = Shortages::new();
@@ -35,10 +35,10 @@ impl Inner {
             }
         }
         let pools = self.pools_room(resolution).await?;
-        for own in &machines.types {
-            let Some(hardware) = machines.hardware.get(&own.name) else { continue };
+        for own in &instances.types {
+            let Some(hardware) = instances.hardware.get(&own.name) else { continue };
             let needed = needed_space(class, &resolution.image, hardware.disk_gib);
-            let demand = PoolDemand::of(class, machines, &own.name, hardware);
+            let demand = PoolDemand::of(class, instances, &own.name, hardware);
             for zone in own.offerings.iter().map(zone_of) {
                 let Some(place) = resolution.place(zone) else { continue };
                 let networks: Vec<MoRef> =
@@ -56,7 +56,7 @@ impl Inner {
         Ok(found)
     }
 
-    /// What the resource pools of a class may give to one more machine.
+    /// What the resource pools of a class may give to one more instance.
     pub(super) async fn pools_room(
         &self,
         resolution: &Resolution,

@@ -1,7 +1,7 @@
-//! Making a machine.
+//! Making an instance.
 //!
-//! Whatever happened before, a creation begins by looking for the claim's machine and goes on from
-//! what it finds: nothing, a machine that is off, one that runs. So it can be killed anywhere and
+//! Whatever happened before, a creation begins by looking for the claim's instance and goes on from
+//! what it finds: nothing, an instance that is off, one that runs. So it can be killed anywhere and
 //! begun again.
 
 mod alone;
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use joiner_cloud::{CloudError, choice, machine::Machine, order::Order};
+use joiner_cloud::{CloudError, choice, instance::Instance, order::Order};
 use joiner_core::label;
 use joiner_vim::{Method, MoRef};
 
@@ -53,10 +53,10 @@ pub(super) struct Work<'o> {
 }
 
 impl Inner {
-    pub(super) async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+    pub(super) async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
         self.cluster_uid()?;
         let class = self.read_class(&order.class)?;
-        if let Some(problem) = class.problems(&self.settings.machines).first() {
+        if let Some(problem) = class.problems(&self.settings.instances).first() {
             return Err(CloudError::NodeClassNotReady(format!(
                 "{NODE_CLASS_KIND} {:?} is not ready: {problem}",
                 class.name()
@@ -81,11 +81,11 @@ impl Inner {
         }
     }
 
-    async fn create_once(&self, order: &Order, class: &NodeClass) -> Result<Machine, Refused> {
+    async fn create_once(&self, order: &Order, class: &NodeClass) -> Result<Instance, Refused> {
         let resolution = self.resolution(&order.class, class).await?;
         let class = class.clone().with_template_disk(resolution.image.disk_gib());
         let memory = self.class_memory(&order.class, &class)?;
-        let name = names::machine(&self.settings.cluster, &order.claim.name);
+        let name = names::instance(&self.settings.cluster, &order.claim.name);
         let work = Work { order, class: &class, memory: &memory, resolution: &resolution, name };
         match self.find_own(&work).await? {
             Found::Own(vm) => return self.finish(&work, *vm).await,
@@ -96,7 +96,7 @@ impl Inner {
         Box::pin(self.make_somehow(&work)).await
     }
 
-    /// Makes no machine that could not carry the tags its class asks for.
+    /// Makes no instance that could not carry the tags its class asks for.
     async fn check_tags(&self, work: &Work<'_>) -> Result<(), CloudError> {
         if work.class.spec.tags.as_ref().is_none_or(BTreeMap::is_empty) {
             return Ok(());
@@ -119,11 +119,11 @@ impl Inner {
         folders.sort();
         folders.dedup();
         let found = self.find(&work.order.claim, &folders).await;
-        found.map_err(unanswered("looking for the claim's machine"))
+        found.map_err(unanswered("looking for the claim's instance"))
     }
 
-    /// Tries every way to make the machine, the cheapest first, until one is had.
-    async fn make_somehow(&self, work: &Work<'_>) -> Result<Machine, Refused> {
+    /// Tries every way to make the instance, the cheapest first, until one is had.
+    async fn make_somehow(&self, work: &Work<'_>) -> Result<Instance, Refused> {
         let types = self.offered(work.class.name(), &work.memory.types);
         let (choices, placing) = self.place(work, &types);
         let mut refusals: Vec<String> = Vec::new();
@@ -138,9 +138,9 @@ impl Inner {
             };
             for datastore in self.datastores(place).await? {
                 match self.make(work, choice, place, &datastore).await {
-                    Ok(machine) => {
+                    Ok(instance) => {
                         placing.arrived();
-                        return Ok(machine);
+                        return Ok(instance);
                     }
                     Err(Refused::NoSpace(why)) => {
                         let space = Wanting::Space(datastore.named.reference.clone());
@@ -216,14 +216,14 @@ impl Inner {
         Ok(left)
     }
 
-    /// Makes the machine in one way.
+    /// Makes the instance in one way.
     async fn make(
         &self,
         work: &Work<'_>,
         choice: &choice::Choice<'_>,
         place: &Place,
         datastore: &Datastore,
-    ) -> Result<Machine, Refused> {
+    ) -> Result<Instance, Refused> {
         let image = &work.resolution.image;
         let mark = self.mark(work, choice, place)?;
         let hardware = work.memory.hardware.get(&choice.instance_type.name).copied();
@@ -241,7 +241,7 @@ impl Inner {
         let fetched = Fetched::of(&work.order.inputs.class).ok_or_else(|| CloudError::Create {
             reason: "BootstrapNotReady",
             message: format!(
-                "it is not known what machines of {NODE_CLASS_KIND} {:?} join with; see its \
+                "it is not known what instances of {NODE_CLASS_KIND} {:?} join with; see its \
                  condition BootstrapReady",
                 work.class.name()
             ),

@@ -1,4 +1,4 @@
-//! Removing a machine.
+//! Removing an instance.
 
 use std::time::Duration;
 
@@ -22,15 +22,15 @@ use crate::{
     vm_settings::PowerOff,
 };
 
-/// How long switching a machine off, or taking a disk off it, may take.
+/// How long switching an instance off, or taking a disk off it, may take.
 pub(super) const CHANGE_WITHIN: Duration = Duration::from_mins(2);
-/// How long a worker waits for a machine to be destroyed; it is asked for again otherwise.
+/// How long a worker waits for an instance to be destroyed; it is asked for again otherwise.
 const DESTROY_WITHIN: Duration = Duration::from_mins(1);
 
 /// Who knows what vCenter is doing. Its name is the same in all of them.
 const TASK_MANAGER: (&str, &str) = ("TaskManager", "TaskManager");
 
-/// How far a machine has come on its way out.
+/// How far an instance has come on its way out.
 enum Going {
     /// It is not there any more.
     Gone,
@@ -44,7 +44,7 @@ impl Inner {
         claim: &ClaimId,
         provider_id: Option<&str>,
     ) -> Result<Deletion, CloudError> {
-        let trouble = unanswered("looking for the machine to remove");
+        let trouble = unanswered("looking for the instance to remove");
         self.cluster_uid()?;
         let vm = match provider_id {
             Some(id) => {
@@ -57,7 +57,7 @@ impl Inner {
                     Found::Own(vm) => Some(*vm),
                     // Whoever's it is, it is not this claim's.
                     Found::Foreign(_) | Found::Nothing => {
-                        return self.without_machine(claim).await;
+                        return self.without_instance(claim).await;
                     }
                 }
             }
@@ -77,7 +77,7 @@ impl Inner {
         }
     }
 
-    /// The machine that is meant, of those that have the provider id. One that is not this claim's
+    /// The instance that is meant, of those that have the provider id. One that is not this claim's
     /// is never touched.
     async fn meant(&self, claim: &ClaimId, found: Vec<Vm>) -> Result<Option<Vm>, CloudError> {
         let (mut own, mut others) = (Vec::new(), Vec::new());
@@ -119,8 +119,8 @@ impl Inner {
         Err(CloudError::Invalid(format!("NotOwned: {why}")))
     }
 
-    /// A claim that has no machine may have one on its way.
-    async fn without_machine(&self, claim: &ClaimId) -> Result<Deletion, CloudError> {
+    /// A claim that has no instance may have one on its way.
+    async fn without_instance(&self, claim: &ClaimId) -> Result<Deletion, CloudError> {
         let task = self.state().clones.get(&claim.uid).cloned();
         if let Some(task) = task {
             // One that cannot be given up is waited for and then removed.
@@ -134,8 +134,8 @@ impl Inner {
         if self.clones_run(since).await? {
             return Ok(Deletion::Requested);
         }
-        // A clone that ended between the two looks has left its machine.
-        let trouble = unanswered("looking for the machine to remove");
+        // A clone that ended between the two looks has left its instance.
+        let trouble = unanswered("looking for the instance to remove");
         let folders = self.folders().await.map_err(&trouble)?;
         if let Found::Own(_) = self.find(claim, &folders).await.map_err(&trouble)? {
             return Ok(Deletion::Requested);
@@ -145,7 +145,7 @@ impl Inner {
         Ok(Deletion::Gone)
     }
 
-    /// Whether a clone that began before a moment is under way, whoever asked for it: its machine
+    /// Whether a clone that began before a moment is under way, whoever asked for it: its instance
     /// may be the one that is to be removed, and is not there to be found yet.
     async fn clones_run(&self, before: jiff::Timestamp) -> Result<bool, CloudError> {
         let trouble = unanswered("looking for clones under way");
@@ -172,7 +172,7 @@ impl Inner {
         Ok(false)
     }
 
-    /// Switches a machine off, takes off what is not its own, and has it destroyed.
+    /// Switches an instance off, takes off what is not its own, and has it destroyed.
     async fn remove(&self, vm: &Vm) -> Result<Going, CloudError> {
         if vm.power != Power::Off
             && let Going::UnderWay = self.switch_off(vm).await?
@@ -182,7 +182,7 @@ impl Inner {
         self.destroy_switched_off(vm).await
     }
 
-    /// Removes a machine that has just been made.
+    /// Removes an instance that has just been made.
     pub(super) async fn destroy(&self, vm: &Vm) -> Result<(), CloudError> {
         refuse_copies(vm, &vm.mark.as_ref().map(|mark| mark.claim.clone()).unwrap_or_default())?;
         match self.destroy_switched_off(vm).await? {
@@ -194,12 +194,12 @@ impl Inner {
         }
     }
 
-    /// Switches a machine off; says that it is under way while its guest shuts down.
+    /// Switches an instance off; says that it is under way while its guest shuts down.
     async fn switch_off(&self, vm: &Vm) -> Result<Going, CloudError> {
         if vm.power == Power::On && self.may_shut_down(vm).await? {
             return Ok(Going::UnderWay);
         }
-        match self.change(vm, Method::PowerOff, "switching a machine off").await? {
+        match self.change(vm, Method::PowerOff, "switching an instance off").await? {
             Change::Done | Change::NotThere => Ok(Going::Gone),
             Change::Later => Ok(Going::UnderWay),
         }
@@ -252,7 +252,10 @@ impl Inner {
                     Ok(_) => Going::Gone,
                     Err(error) if task_is_gone(&error) => Going::Gone,
                     Err(error) => {
-                        tracing::info!(instance = vm.name, "a machine is not removed yet: {error}");
+                        tracing::info!(
+                            instance = vm.name,
+                            "an instance is not removed yet: {error}"
+                        );
                         Going::UnderWay
                     }
                 }
@@ -266,7 +269,7 @@ impl Inner {
                     return Err(CloudError::Unknown(what));
                 }
             },
-            Err(error) => return Err(unanswered("destroying a machine")(error)),
+            Err(error) => return Err(unanswered("destroying an instance")(error)),
         };
         pass.end(Ending::Fine);
         let mut state = self.state();
@@ -278,14 +281,14 @@ impl Inner {
         Ok(going)
     }
 
-    /// Takes volumes and whatever else is not the machine's own off it: destroying a machine
+    /// Takes volumes and whatever else is not the instance's own off it: destroying an instance
     /// destroys every disk that is attached to it.
     async fn take_off_disks(&self, vm: &Vm) -> Result<Change, CloudError> {
         let paths = ["config.hardware.device", "config.files.vmPathName"];
         let read = match self.vim.read(std::slice::from_ref(&vm.reference), &paths).await {
             Ok(read) => read,
             Err(error) if is_gone(&error) => return Ok(Change::NotThere),
-            Err(error) => return Err(unanswered("looking at a machine's disks")(error)),
+            Err(error) => return Err(unanswered("looking at an instance's disks")(error)),
         };
         let Some(object) = read.first() else { return Ok(Change::NotThere) };
         let attached: Vec<Disk> =
@@ -296,7 +299,7 @@ impl Inner {
             return Ok(Change::Done);
         }
         let names: Vec<&str> = foreign.iter().map(|disk| disk.file_name.as_str()).collect();
-        tracing::info!(instance = vm.name, disks = ?names, "taking disks off that are not the machine's own");
+        tracing::info!(instance = vm.name, disks = ?names, "taking disks off that are not the instance's own");
         let changes = foreign.iter().map(|disk| {
             // Without a word about its file, which stays.
             DeviceChange::remove(Device {
@@ -307,10 +310,10 @@ impl Inner {
             })
         });
         let spec = ConfigSpec { device_changes: changes.collect(), ..ConfigSpec::default() };
-        self.change(vm, Method::Reconfigure(Box::new(spec)), "taking disks off a machine").await
+        self.change(vm, Method::Reconfigure(Box::new(spec)), "taking disks off an instance").await
     }
 
-    /// Changes a machine on its way out.
+    /// Changes an instance on its way out.
     async fn change(&self, vm: &Vm, method: Method, what: &str) -> Result<Change, CloudError> {
         let fault = match self.vim.start(&vm.reference, method).await {
             Ok(task) => match self.vim.wait(&task, CHANGE_WITHIN).await {
@@ -343,7 +346,7 @@ fn refuse_copies(vm: &Vm, claim: &ClaimId) -> Result<(), CloudError> {
     )))
 }
 
-/// What came of a change to a machine on its way out.
+/// What came of a change to an instance on its way out.
 enum Change {
     Done,
     NotThere,

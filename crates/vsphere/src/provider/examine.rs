@@ -25,7 +25,7 @@ use crate::{
 };
 
 impl Vsphere {
-    /// Looks at everything that machines depend on, changes nothing, and ends its sessions.
+    /// Looks at everything that instances depend on, changes nothing, and ends its sessions.
     pub async fn examine(&self, patient: &Patient) -> Vec<Finding> {
         let findings = self.0.examine(patient).await;
         self.0.vim.logout().await;
@@ -41,10 +41,10 @@ impl Inner {
         match in_the_way {
             None => {
                 self.examine_places(address, &mut found).await;
-                self.examine_machines(patient, &mut found).await;
+                self.examine_instances(patient, &mut found).await;
             }
             Some(why) => found.extend(
-                ["datacenter", "folder", "tags", "machines", "orphans"]
+                ["datacenter", "folder", "tags", "instances", "orphans"]
                     .map(|check| Subject::new(check, address).not_checked(why)),
             ),
         }
@@ -120,7 +120,7 @@ impl Inner {
         });
     }
 
-    async fn examine_machines(&self, patient: &Patient, found: &mut Vec<Finding>) {
+    async fn examine_instances(&self, patient: &Patient, found: &mut Vec<Finding>) {
         let cluster = self.settings.cluster.as_str();
         let object = format!("cluster {cluster:?}");
         let claims = patient.claims.as_deref().map_err(String::as_str);
@@ -129,15 +129,16 @@ impl Inner {
         let vms = self.vms_of_folders().await;
         match (vms, legacy) {
             (Ok(vms), Ok(legacy)) => {
-                found.extend(doctor::machines(cluster, &vms, &legacy, claims));
+                found.extend(doctor::instances(cluster, &vms, &legacy, claims));
             }
             (Err(why), _) | (_, Err(why)) => found.extend(
-                ["machines", "orphans"].map(|check| Subject::new(check, &object).not_checked(&why)),
+                ["instances", "orphans"]
+                    .map(|check| Subject::new(check, &object).not_checked(&why)),
             ),
         }
     }
 
-    /// Everything in the folders of machines, whoever's it is.
+    /// Everything in the folders of instances, whoever's it is.
     async fn vms_of_folders(&self) -> Result<Vec<Vm>, String> {
         let properties = vm::properties();
         let paths: Vec<&str> = properties.iter().map(String::as_str).collect();
@@ -149,7 +150,7 @@ impl Inner {
         Ok(vms)
     }
 
-    /// One class, from what it says to where its machines would be.
+    /// One class, from what it says to where its instances would be.
     async fn examine_class(
         &self,
         class: &class::NodeClass,
@@ -163,7 +164,7 @@ impl Inner {
             Err(error) => return vec![subject("class").problem("InvalidSpec", &error.to_string())],
         };
         let mut found = Vec::new();
-        for problem in read.problems(&self.settings.machines) {
+        for problem in read.problems(&self.settings.instances) {
             let message = format!("{} {}", problem.field, problem.text);
             found.push(subject("class").problem(&problem.reason.to_string(), &message));
         }
@@ -199,7 +200,7 @@ impl Inner {
         found
     }
 
-    /// The text that machines would join with, as far as it does not depend on the cluster.
+    /// The text that instances would join with, as far as it does not depend on the cluster.
     fn examine_text(
         &self,
         subject: Subject<'_>,
@@ -217,7 +218,7 @@ impl Inner {
             Some(Ok(text)) => text,
         };
         let mut found = vec![subject.fine(format!(
-            "{} bytes with an example of what machines join with",
+            "{} bytes with an example of what instances join with",
             text.report.raw_len
         ))];
         // What is said of the example is not said of the class.
@@ -253,9 +254,9 @@ impl Inner {
             Err(error) => vec![subject("tags").not_checked(error.to_string())],
         });
         let read = read.clone().with_template_disk(resolution.image.disk_gib());
-        let machines = read.machines(&self.settings.machines).unwrap_or_default();
-        found.extend(template(object, &read, &resolution.image, &machines));
-        let sizes = machines.hardware.values();
+        let instances = read.instances(&self.settings.instances).unwrap_or_default();
+        found.extend(template(object, &read, &resolution.image, &instances));
+        let sizes = instances.hardware.values();
         let needed = sizes.map(|own| needed_space(&read, &resolution.image, own.disk_gib));
         let needed = needed.max().unwrap_or_default();
         let pools = self.pools_room(resolution).await;
@@ -266,7 +267,7 @@ impl Inner {
             let compute = &place.compute;
             let pool = pools.as_ref().ok().and_then(|pools| pools.get(&compute.pool));
             found.extend(pool.and_then(|pool| {
-                doctor::pool(subject("pool"), &compute.named.path, pool, &read, &machines)
+                doctor::pool(subject("pool"), &compute.named.path, pool, &read, &instances)
             }));
             let usable = &place.datastores.usable;
             found.extend(usable.iter().map(|datastore| room(object, datastore, needed)));

@@ -18,7 +18,7 @@ const TRIES: usize = 3;
 /// How long telling it may take.
 const WITHIN: Duration = Duration::from_mins(2);
 
-/// Why a machine is not in its group, or still there.
+/// Why an instance is not in its group, or still there.
 pub(super) enum NotGrouped {
     /// There is no such group any more.
     NoGroup,
@@ -31,7 +31,7 @@ pub(super) enum NotGrouped {
 }
 
 impl Inner {
-    /// Puts a machine into a group of a cluster, or takes it out.
+    /// Puts an instance into a group of a cluster, or takes it out.
     pub(super) async fn set_member(
         &self,
         cluster: &MoRef,
@@ -59,18 +59,18 @@ impl Inner {
         Err(NotGrouped::Undone)
     }
 
-    /// Takes a machine that is about to go out of its group. A vCenter forgets machines that are
+    /// Takes an instance that is about to go out of its group. A vCenter forgets instances that are
     /// destroyed by itself, so nobody waits for this to succeed.
     pub(super) async fn leave_group(&self, vm: &Vm) {
         let Some(place) = self.place_of(vm) else { return };
         let Some(group) = &place.vm_group else { return };
         let cluster = &place.compute.cluster;
         if self.set_member(cluster, group, &vm.reference, false).await.is_err() {
-            tracing::info!(instance = vm.name, group, "a machine is left in its group");
+            tracing::info!(instance = vm.name, group, "an instance is left in its group");
         }
     }
 
-    /// Where the class of a machine puts it, as far as this process knows.
+    /// Where the class of an instance puts it, as far as this process knows.
     fn place_of(&self, vm: &Vm) -> Option<Place> {
         let mark = vm.mark.as_ref()?;
         let state = self.state();

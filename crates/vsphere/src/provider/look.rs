@@ -1,8 +1,8 @@
-//! Finding machines again.
+//! Finding instances again.
 
 use std::collections::BTreeSet;
 
-use joiner_cloud::{CloudError, class, machine::Machine, order::ClaimId};
+use joiner_cloud::{CloudError, class, instance::Instance, order::ClaimId};
 use joiner_vim::{MoRef, Uuid, VimError};
 
 use super::{
@@ -18,7 +18,7 @@ use crate::{
     vm::{self, Listed, Vm, listed},
 };
 
-/// What a claim's machine turned out to be.
+/// What a claim's instance turned out to be.
 #[derive(Debug)]
 pub(super) enum Found {
     /// The claim's own.
@@ -30,21 +30,21 @@ pub(super) enum Found {
 }
 
 impl Inner {
-    /// Reads machines; those that have gone meanwhile are left out.
-    pub(super) async fn read_machines(&self, machines: &[MoRef]) -> Result<Vec<Vm>, VimError> {
-        if machines.is_empty() {
+    /// Reads instances; those that have gone meanwhile are left out.
+    pub(super) async fn read_instances(&self, instances: &[MoRef]) -> Result<Vec<Vm>, VimError> {
+        if instances.is_empty() {
             return Ok(Vec::new());
         }
         let properties = vm::properties();
         let paths: Vec<&str> = properties.iter().map(String::as_str).collect();
-        match self.vim.read(machines, &paths).await {
+        match self.vim.read(instances, &paths).await {
             Ok(objects) => Ok(objects.iter().map(Vm::read).collect()),
-            Err(error) if is_gone(&error) && machines.len() == 1 => Ok(Vec::new()),
+            Err(error) if is_gone(&error) && instances.len() == 1 => Ok(Vec::new()),
             Err(error) if is_gone(&error) => {
                 // One of several has gone: the others are still there.
                 let mut left = Vec::new();
-                for machine in machines {
-                    match self.vim.read(std::slice::from_ref(machine), &paths).await {
+                for instance in instances {
+                    match self.vim.read(std::slice::from_ref(instance), &paths).await {
                         Ok(objects) => left.extend(objects.iter().map(Vm::read)),
                         Err(error) if is_gone(&error) => {}
                         Err(error) => return Err(error),
@@ -56,7 +56,7 @@ impl Inner {
         }
     }
 
-    /// The machine of a claim: by its identity, then by its name in the folders it may be in.
+    /// The instance of a claim: by its identity, then by its name in the folders it may be in.
     ///
     /// Should there ever be two, the one that was made first is the claim's.
     pub(super) async fn find(
@@ -68,7 +68,7 @@ impl Inner {
         let mut own = self.own(claim, &candidates).await?;
         if own.is_empty() {
             candidates.clear();
-            let name = names::machine(&self.settings.cluster, &claim.name);
+            let name = names::instance(&self.settings.cluster, &claim.name);
             let name = joiner_vim::inventory_name::escaped(&name);
             for folder in folders {
                 let found = self.vim.find_by_path(&format!("{folder}/{name}")).await?;
@@ -80,20 +80,20 @@ impl Inner {
             own.sort_by(|a, b| (a.created, &a.reference).cmp(&(b.created, &b.reference)));
             return Ok(Found::Own(Box::new(own.swap_remove(0))));
         }
-        let named = self.read_machines(&candidates).await?.into_iter().next();
+        let named = self.read_instances(&candidates).await?.into_iter().next();
         Ok(named.map_or(Found::Nothing, |vm| Found::Foreign(Box::new(vm))))
     }
 
     async fn own(&self, claim: &ClaimId, candidates: &[MoRef]) -> Result<Vec<Vm>, VimError> {
-        let mut machines = self.read_machines(candidates).await?;
-        machines.retain(|vm| {
+        let mut instances = self.read_instances(candidates).await?;
+        instances.retain(|vm| {
             let mark = vm.mark.as_ref().filter(|mark| mark.names(self.cluster()));
             mark.is_some_and(|mark| mark.claim.uid == claim.uid) && !self.is_stray(vm)
         });
-        Ok(machines)
+        Ok(instances)
     }
 
-    /// Paths of the folders that machines may be in, as far as this process knows.
+    /// Paths of the folders that instances may be in, as far as this process knows.
     pub(super) async fn folders(&self) -> Result<Vec<String>, VimError> {
         let datacenters = self.datacenters().await?;
         let base = &self.settings.folder;
@@ -105,7 +105,7 @@ impl Inner {
         Ok(folders.into_iter().collect())
     }
 
-    /// The machines that have a provider id, whoever's they are. Copies and restored machines share
+    /// The instances that have a provider id, whoever's they are. Copies and restored instances share
     /// one.
     pub(super) async fn with_id(&self, provider_id: &str) -> Result<Vec<Vm>, VimError> {
         let Some(uuid) = names::uuid_of(provider_id) else { return Ok(Vec::new()) };
@@ -113,25 +113,25 @@ impl Inner {
         if found.is_empty() {
             found = self.vim.find_all_by_uuid(None, &names::swapped(&uuid), Uuid::Bios).await?;
         }
-        self.read_machines(&found).await
+        self.read_instances(&found).await
     }
 
-    /// Whether a machine is this cluster's: by its mark, or by the predecessor's tag.
+    /// Whether an instance is this cluster's: by its mark, or by the predecessor's tag.
     pub(super) async fn is_ours(&self, vm: &Vm) -> Result<bool, CloudError> {
         self.cluster_uid()?;
         if vm.mark.is_some() {
             return Ok(vm.is_of(self.cluster()));
         }
-        // The predecessor named its machines after the cluster; others may carry its tag.
+        // The predecessor named its instances after the cluster; others may carry its tag.
         if !names::is_of_predecessor(&self.settings.cluster, &vm.name) {
             return Ok(false);
         }
         let carries = self.tags.carries(&vm.reference, tags::CLUSTER, &self.settings.cluster);
-        carries.await.map_err(tags_unanswered("asking whose a machine is"))
+        carries.await.map_err(tags_unanswered("asking whose an instance is"))
     }
 
-    /// The machine that one is to the operator.
-    pub(super) fn machine(&self, vm: &Vm) -> Option<Machine> {
+    /// The instance that one is to the operator.
+    pub(super) fn instance(&self, vm: &Vm) -> Option<Instance> {
         let mark = vm.mark.as_ref();
         let destroyed = self.state().destroyed.contains(&vm.reference);
         if let Some(mark) = mark.filter(|_| !destroyed) {
@@ -139,24 +139,25 @@ impl Inner {
         }
         let mut state = self.state();
         let own = mark.and_then(|mark| state.instance_type(&mark.class, &mark.instance_type));
-        let mut machine = vm.machine(own.as_deref())?;
-        machine.deleting = destroyed;
+        let mut instance = vm.instance(own.as_deref())?;
+        instance.deleting = destroyed;
         if let Some(memory_mib) = vm.memory_mib {
             let is_ours = mark.is_some_and(|mark| mark.made_here);
-            state.measured.know(&machine.provider_id, memory_mib, is_ours);
+            state.measured.know(&instance.provider_id, memory_mib, is_ours);
         }
-        state.known.insert(vm.reference.clone(), machine.clone());
-        Some(machine)
+        state.known.insert(vm.reference.clone(), instance.clone());
+        Some(instance)
     }
 
-    pub(super) async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
-        let found = self.with_id(provider_id).await.map_err(unanswered("looking for a machine"))?;
+    pub(super) async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
+        let found =
+            self.with_id(provider_id).await.map_err(unanswered("looking for an instance"))?;
         for vm in found {
             if self.is_stray(&vm) || !self.is_ours(&vm).await? {
                 continue;
             }
-            let machine = self.machine(&vm).or_else(|| self.unreadable(&vm, provider_id));
-            return machine.map(Some).ok_or_else(|| {
+            let instance = self.instance(&vm).or_else(|| self.unreadable(&vm, provider_id));
+            return instance.map(Some).ok_or_else(|| {
                 CloudError::Unknown(format!(
                     "virtual machine {:?} cannot be read, because its host is away",
                     vm.name
@@ -167,25 +168,25 @@ impl Inner {
         Ok(None)
     }
 
-    /// What can be said of a machine that is there and whose configuration cannot be read: what was
+    /// What can be said of an instance that is there and whose configuration cannot be read: what was
     /// known of it before, or that it is lost.
-    fn unreadable(&self, vm: &Vm, provider_id: &str) -> Option<Machine> {
+    fn unreadable(&self, vm: &Vm, provider_id: &str) -> Option<Instance> {
         let known = self.state().known.get(&vm.reference).cloned();
         match known {
-            Some(known) => Some(Machine { lost: vm.lost, ..known }),
-            None if vm.lost => Some(Machine {
+            Some(known) => Some(Instance { lost: vm.lost, ..known }),
+            None if vm.lost => Some(Instance {
                 provider_id: provider_id.to_owned(),
                 lost: true,
-                ..Machine::default()
+                ..Instance::default()
             }),
             None => None,
         }
     }
 
-    /// The folders of machines, one at least. An account that sees none of them has lost its rights,
+    /// The folders of instances, one at least. An account that sees none of them has lost its rights,
     /// and then finds nothing of what is there.
     pub(super) async fn own_folders(&self) -> Result<Vec<MoRef>, CloudError> {
-        let trouble = unanswered("looking for the folders of machines");
+        let trouble = unanswered("looking for the folders of instances");
         let mut found = Vec::new();
         for datacenter in self.datacenters().await.map_err(&trouble)? {
             let path = folder_path(&datacenter, &self.settings.folder, "");
@@ -203,16 +204,16 @@ impl Inner {
         if found.is_empty() { Err(unseen(&self.settings.folder)) } else { Ok(found) }
     }
 
-    pub(super) async fn list(&self) -> Result<Vec<Machine>, CloudError> {
-        let trouble = unanswered("listing machines");
+    pub(super) async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+        let trouble = unanswered("listing instances");
         self.cluster_uid()?;
         let mut namesakes = Namesakes::default();
-        let (mut machines, mut states) = (Vec::new(), Vec::new());
+        let (mut instances, mut states) = (Vec::new(), Vec::new());
         let mut seen = BTreeSet::new();
         let wanted =
             [(tags::CLUSTER.to_owned(), self.settings.cluster.clone())].into_iter().collect();
         let legacy = self.tags.objects_with_all(&wanted).await;
-        let legacy = legacy.map_err(tags_unanswered("listing machines of the predecessor"))?;
+        let legacy = legacy.map_err(tags_unanswered("listing instances of the predecessor"))?;
         let properties = vm::properties();
         let paths: Vec<&str> = properties.iter().map(String::as_str).collect();
         for folder in self.own_folders().await? {
@@ -225,9 +226,9 @@ impl Inner {
                 let known = self.state().known.get(&vm.reference).cloned();
                 namesakes.see(&vm, self.cluster());
                 match listed(&vm, self.cluster(), is_legacy, None, known.as_ref()) {
-                    Listed::Ours(machine) => {
+                    Listed::Ours(instance) => {
                         states.push(vm.state());
-                        machines.push(self.machine(&vm).unwrap_or(*machine));
+                        instances.push(self.instance(&vm).unwrap_or(*instance));
                     }
                     Listed::NotOurs => {}
                     Listed::Unreadable => {
@@ -243,24 +244,24 @@ impl Inner {
         }
         self.tell_of(namesakes);
         self.metrics.listed(states);
-        self.state().measured.keep(machines.iter().map(|own| own.provider_id.as_str()));
+        self.state().measured.keep(instances.iter().map(|own| own.provider_id.as_str()));
         self.state().known.retain(|reference, _| seen.contains(reference));
         let claims =
-            machines.iter().filter(|own| !own.deleting).filter_map(|own| own.claim.as_ref());
+            instances.iter().filter(|own| !own.deleting).filter_map(|own| own.claim.as_ref());
         self.homes.keep(&claims.map(|claim| claim.uid.as_str()).collect());
-        Ok(machines)
+        Ok(instances)
     }
 
     pub(super) async fn drift(
         &self,
-        machine: &Machine,
+        instance: &Instance,
         class: &class::NodeClass,
     ) -> Result<Option<String>, CloudError> {
-        let trouble = unanswered("looking whether a machine is as it should be");
+        let trouble = unanswered("looking whether an instance is as it should be");
         let read = self.read_class(class)?;
         let resolution = self.resolution(class, &read).await?;
         let memory = self.class_memory(class, &read)?;
-        let found = self.with_id(&machine.provider_id).await.map_err(&trouble)?;
+        let found = self.with_id(&instance.provider_id).await.map_err(&trouble)?;
         let mut own = None;
         for vm in found {
             if !self.is_stray(&vm) && self.is_ours(&vm).await? {
@@ -286,7 +287,7 @@ impl Inner {
         let references = |path: &str| placed.map(|own| own.references(path)).unwrap_or_default();
         let zone = Some(mark.zone.as_str()).filter(|zone| !zone.is_empty());
         let actual = Actual {
-            annotations: Some(&machine.annotations),
+            annotations: Some(&instance.annotations),
             image: &mark.image,
             made_here: mark.made_here,
             cpus: vm.cpus,
@@ -312,7 +313,7 @@ impl Inner {
 
 fn unseen(folder: &str) -> CloudError {
     CloudError::Unknown(format!(
-        "there is no folder {folder:?} that the account can see, so nobody can say which machines \
+        "there is no folder {folder:?} that the account can see, so nobody can say which instances \
          there are; make it, correct VSPHERE_FOLDER (--vsphere-path), or give the account its role \
          there back"
     ))

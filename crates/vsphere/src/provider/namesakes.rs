@@ -1,4 +1,4 @@
-//! Other clusters that have this cluster's name, and machines in the same folders.
+//! Other clusters that have this cluster's name, and instances in the same folders.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use joiner_cloud::notes::Note;
 use super::Inner;
 use crate::{marks::Cluster, vm::Vm};
 
-/// Machines of other clusters of the same name that a list has met.
+/// Instances of other clusters of the same name that a list has met.
 #[derive(Debug, Default)]
 pub(super) struct Namesakes(BTreeMap<String, Met>);
 
@@ -19,7 +19,7 @@ struct Met {
 }
 
 impl Namesakes {
-    /// Looks whose a machine is.
+    /// Looks whose an instance is.
     pub(super) fn see(&mut self, vm: &Vm, cluster: Cluster<'_>) {
         let mark = vm.mark.as_ref().filter(|_| !vm.is_template);
         if let Some(uid) = mark.and_then(|mark| mark.namesake_of(cluster)) {

@@ -42,7 +42,7 @@ pub(super) enum NotResolved {
     Vim(VimError),
     /// vCenter did not say it about tags.
     Tags(TagError),
-    /// It leads nowhere that machines could be made.
+    /// It leads nowhere that instances could be made.
     Troubles(Stuck),
 }
 
@@ -154,10 +154,10 @@ impl Inner {
             self.vim.read(std::slice::from_ref(&template.named.reference), DETAILS).await?;
         template.details = details.first().map(Details::read).unwrap_or_default();
         let read = read.clone().with_template_disk(template.disk_gib());
-        let machines = read.machines(&self.settings.machines).unwrap_or_default();
-        places::check_image(&read, template, &machines)
+        let instances = read.instances(&self.settings.instances).unwrap_or_default();
+        places::check_image(&read, template, &instances)
             .map_err(|error| stuck(unresolved(IMAGE_READY, error)))?;
-        let shortages = self.shortages(&read, &machines, &resolution).await?;
+        let shortages = self.shortages(&read, &instances, &resolution).await?;
         self.state().shortages.insert(class.name.clone(), shortages);
         let places = resolution.places.iter();
         for datastore in places.flat_map(|place| &place.datastores.usable) {
@@ -176,7 +176,7 @@ impl Inner {
         Ok(resolution)
     }
 
-    /// Looks whether the groups are there that machines are to be put into.
+    /// Looks whether the groups are there that instances are to be put into.
     async fn check_groups(&self, resolution: &Resolution) -> Result<(), NotResolved> {
         let mut troubles = Vec::new();
         for place in resolution.places.iter().filter(|place| place.vm_group.is_some()) {
@@ -261,24 +261,24 @@ impl Inner {
     async fn gather(&self, datacenter: &Named) -> Result<Inventory, VimError> {
         let (vim, began) = (&self.vim, self.now());
         let inside = &datacenter.reference;
-        let of_machines = [TEMPLATES, load::MACHINES].concat();
+        let of_instances = [TEMPLATES, load::INSTANCES].concat();
         // Datastore clusters are folders too.
         let kinds = [
             ("Folder", FOLDERS),
             ("ClusterComputeResource", CLUSTERS),
             ("ResourcePool", POOLS),
             ("Datastore", DATASTORES),
-            ("VirtualMachine", &of_machines),
+            ("VirtualMachine", &of_instances),
             ("HostSystem", load::HOSTS),
         ];
-        let (mut clusters, mut pools, mut datastores, mut machines, mut hosts, mut folders) =
+        let (mut clusters, mut pools, mut datastores, mut instances, mut hosts, mut folders) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for own in vim.list_kinds(inside, &kinds).await? {
             match &*own.reference.kind {
                 "ClusterComputeResource" => clusters.push(own),
                 "ResourcePool" | "VirtualApp" => pools.push(own),
                 "Datastore" => datastores.push(own),
-                "VirtualMachine" => machines.push(own),
+                "VirtualMachine" => instances.push(own),
                 "HostSystem" => hosts.push(own),
                 _ => folders.push(own),
             }
@@ -311,13 +311,13 @@ impl Inner {
             .chain(opaque.iter().map(|own| Network::opaque(own, &paths)));
         let clusters: Vec<Cluster> =
             clusters.iter().filter_map(|own| Cluster::read(own, &paths)).collect();
-        self.state().loads.learn(Seen::of(&clusters, &hosts, &machines), began);
+        self.state().loads.learn(Seen::of(&clusters, &hosts, &instances), began);
         Ok(Inventory {
             clusters,
             pools: pools.iter().filter_map(|own| Pool::read(own, &paths)).collect(),
             datastores: datastores.iter().map(|own| Datastore::read(own, &paths)).collect(),
             networks: all_networks.collect(),
-            templates: machines.iter().map(|own| Template::read(own, &paths)).collect(),
+            templates: instances.iter().map(|own| Template::read(own, &paths)).collect(),
         })
     }
 

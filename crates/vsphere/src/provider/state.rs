@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use joiner_cloud::{class::NodeClass, machine::Machine};
+use joiner_cloud::{class::NodeClass, instance::Instance};
 use joiner_core::{
     instance_type::{InstanceType, Offering},
     label,
@@ -16,9 +16,9 @@ use joiner_vim::{MoRef, Task};
 
 use super::check_room::Shortages;
 use crate::{
+    instances::Hardware,
     inventory::Named,
     load::Loads,
-    machines::Hardware,
     measured::MeasuredMemory,
     metrics::UnavailableOffering,
     passthrough::HostDevice,
@@ -43,7 +43,7 @@ pub(crate) fn zone_of(offering: &Offering) -> Option<&str> {
 pub(crate) struct State {
     /// What classes come to, by name.
     pub(crate) resolutions: BTreeMap<String, Kept>,
-    /// What classes' machines are like, by the class's name.
+    /// What classes' instances are like, by the class's name.
     pub(crate) classes: BTreeMap<String, ClassMemory>,
     /// What sizes of classes lacked when they were last looked at, by the class's name.
     pub(crate) shortages: BTreeMap<String, Shortages>,
@@ -55,13 +55,13 @@ pub(crate) struct State {
     pub(crate) clones: BTreeMap<String, Task>,
     /// How often something has gone wrong, by the claim's identity.
     pub(crate) tries: BTreeMap<String, u32>,
-    /// Machines that were last known, so that one whose host is away is not taken for absent.
-    pub(crate) known: BTreeMap<MoRef, Machine>,
+    /// Instances that were last known, so that one whose host is away is not taken for absent.
+    pub(crate) known: BTreeMap<MoRef, Instance>,
     /// How much memory guests see.
     pub(crate) measured: MeasuredMemory,
     /// When guests were asked to shut down.
     pub(crate) shutdowns: BTreeMap<MoRef, Timestamp>,
-    /// When a claim without a machine was first to be deleted, by its identity.
+    /// When a claim without an instance was first to be deleted, by its identity.
     pub(crate) deletions: BTreeMap<String, Timestamp>,
     /// What was last told of a class that leads nowhere, by its name.
     pub(crate) told_unresolved: BTreeMap<String, String>,
@@ -69,13 +69,13 @@ pub(crate) struct State {
     pub(crate) invalid_orders: BTreeMap<String, InvalidOrders>,
     /// When vCenter last lacked a licence, and for what.
     pub(crate) unlicensed: Option<(Timestamp, String)>,
-    /// Machines that vCenter was told to destroy.
+    /// Instances that vCenter was told to destroy.
     pub(crate) destroyed: BTreeSet<MoRef>,
     /// Virtual machines that carry a mark and are not its instance, and when they were last seen.
     pub(crate) strays: BTreeMap<MoRef, Timestamp>,
     /// Identities of other clusters of the same name that were told of.
     pub(crate) told_namesakes: BTreeSet<String>,
-    /// Folders of machines that were seen.
+    /// Folders of instances that were seen.
     pub(crate) folders: BTreeSet<String>,
     /// Datacenters that the account sees, and when they were looked at.
     pub(crate) datacenters: Option<(Timestamp, Vec<Named>)>,
@@ -101,7 +101,7 @@ pub(crate) struct InvalidOrders {
     pub(crate) why: String,
 }
 
-/// What follows for machines of a class depends on this alone.
+/// What follows for instances of a class depends on this alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClassVersion {
     pub(crate) uid: String,
@@ -110,7 +110,7 @@ pub(crate) struct ClassVersion {
     pub(crate) measured_memory: BTreeMap<String, i64>,
 }
 
-/// What a class's machines are like.
+/// What a class's instances are like.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassMemory {
     /// What this was worked out from.
@@ -122,7 +122,7 @@ pub(crate) struct ClassMemory {
 }
 
 impl State {
-    /// The type of a machine, if its class still has it.
+    /// The type of an instance, if its class still has it.
     pub(crate) fn instance_type(&self, class: &str, name: &str) -> Option<Arc<InstanceType>> {
         let types = &self.classes.get(class)?.types;
         types.iter().find(|own| own.name == name).cloned()
@@ -216,7 +216,7 @@ impl State {
         (now.duration_since(*at).unsigned_abs() < REFUSED_FOR).then_some(why.as_str())
     }
 
-    /// Forgets a claim that has its machine, or needs none any more.
+    /// Forgets a claim that has its instance, or needs none any more.
     pub(crate) fn forget(&mut self, claim: &str) {
         self.tries.remove(claim);
         self.clones.remove(claim);

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     NODE_CLASS_KIND, image,
-    machines::Machines,
+    instances::Instances,
     networks,
     node_class::NodeClass,
     places::{
@@ -124,7 +124,7 @@ impl Inner {
         Ok((status, led_to))
     }
 
-    /// Whether a vCenter that answers makes machines.
+    /// Whether a vCenter that answers makes instances.
     fn vcenter_ready(&self) -> ClassCondition {
         match self.state().why_unlicensed(self.now()) {
             None => condition(VCENTER, Some(true), "", String::new()),
@@ -138,18 +138,18 @@ impl Inner {
         }
     }
 
-    /// Whether vCenter understands the machines of a class.
+    /// Whether vCenter understands the instances of a class.
     fn orders_accepted(&self, class: &class::NodeClass) -> ClassCondition {
         let state = self.state();
         match state.why_refused(class, self.now()) {
             None => condition(ORDERS_ACCEPTED, Some(true), "", String::new()),
             Some(why) => {
                 let message = format!(
-                    "{NODE_CLASS_KIND} {:?}: vCenter has refused its last machines as invalid; \
+                    "{NODE_CLASS_KIND} {:?}: vCenter has refused its last instances as invalid; \
                      correct the class, or what it names: {why}",
                     class.name
                 );
-                condition(ORDERS_ACCEPTED, Some(false), "InvalidMachine", message)
+                condition(ORDERS_ACCEPTED, Some(false), "InvalidInstance", message)
             }
         }
     }
@@ -165,7 +165,7 @@ impl Inner {
     }
 
     fn validation(&self, read: &NodeClass) -> ClassCondition {
-        let problems = read.problems(&self.settings.machines);
+        let problems = read.problems(&self.settings.instances);
         let Some(first) = problems.first() else {
             return condition(VALIDATION, Some(true), "", read.ignored().join("; "));
         };
@@ -175,7 +175,7 @@ impl Inner {
         condition(VALIDATION, Some(false), &first.reason.to_string(), message)
     }
 
-    /// Says whether a text can be made for machines of a class. A text that is wrong is the class's
+    /// Says whether a text can be made for instances of a class. A text that is wrong is the class's
     /// fault, everything else is about joining.
     fn say_of_texts(
         &self,
@@ -213,13 +213,13 @@ impl Inner {
         status.conditions.push(said);
     }
 
-    /// The text of a machine of a class that there never is; none where the class has no sizes.
+    /// The text of an instance of a class that there never is; none where the class has no sizes.
     pub(super) fn trial(
         &self,
         read: &NodeClass,
         fetched: &Fetched<'_>,
     ) -> Option<Result<Encoded, bootstrap::Error>> {
-        let Machines { types, .. } = read.machines(&self.settings.machines).unwrap_or_default();
+        let Instances { types, .. } = read.instances(&self.settings.instances).unwrap_or_default();
         let instance_type = types.first()?;
         let token = user_data::example_token(fetched.facts);
         let recipient = Recipient { node_name: "trial", instance_type, token, order: None };

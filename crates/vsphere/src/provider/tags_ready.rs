@@ -1,4 +1,4 @@
-//! Whether machines of a class can carry the tags that they are to carry.
+//! Whether instances of a class can carry the tags that they are to carry.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,18 @@ use crate::{
     },
 };
 
-/// The condition that machines can be tagged as the class asks for.
+/// The condition that instances can be tagged as the class asks for.
 const TAGS_READY: &str = "TagsReady";
 
 impl Inner {
-    /// The tags that all machines of a class carry.
+    /// The tags that all instances of a class carry.
     pub(super) fn tags_of_class(&self, read: &NodeClass) -> Vec<WantedTag> {
         let settings = &self.settings;
         let own = read.spec.tags.as_ref();
         tags::of_class(&settings.cluster, read.name(), own, &settings.topology)
     }
 
-    /// Why machines could not be tagged, as far as is known without asking about privileges.
+    /// Why instances could not be tagged, as far as is known without asking about privileges.
     pub(super) async fn tag_objections(
         &self,
         read: &NodeClass,
@@ -48,7 +48,7 @@ impl Inner {
         Ok(objections)
     }
 
-    /// Says whether machines of a class can be tagged.
+    /// Says whether instances of a class can be tagged.
     pub(super) async fn tags_ready(
         &self,
         read: &NodeClass,
@@ -67,7 +67,7 @@ impl Inner {
                 }
             }
             Err(error) => {
-                // What nobody asked for keeps nobody from making machines.
+                // What nobody asked for keeps nobody from making instances.
                 let holds = read.spec.tags.as_ref().is_none_or(BTreeMap::is_empty);
                 let text = format!("vCenter does not say which tags there are: {error}");
                 condition(TAGS_READY, holds.then_some(true), "TagsUnknown", text)
@@ -75,7 +75,7 @@ impl Inner {
         }
     }
 
-    /// Why machines could not be tagged, privileges included.
+    /// Why instances could not be tagged, privileges included.
     pub(super) async fn objections_by_rights(
         &self,
         read: &NodeClass,

@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl Inner {
-    /// Says whether the cloud controller gives nodes the zone that the class says. Machines are made all the same: where
-    /// no cloud controller runs the tags do no harm, and whoever came with such a class has machines of it.
+    /// Says whether the cloud controller gives nodes the zone that the class says. Instances are made all the same: where
+    /// no cloud controller runs the tags do no harm, and whoever came with such a class has instances of it.
     pub(super) async fn zones_ready(
         &self,
         read: &NodeClass,

@@ -1,4 +1,4 @@
-//! Why a machine could not be tagged as it should be.
+//! Why an instance could not be tagged as it should be.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use joiner_vim::tags::Category;
 use super::WantedTag;
 use crate::choose::Unresolved;
 
-/// Why tags cannot be put on machines.
+/// Why tags cannot be put on instances.
 #[derive(Debug, Default)]
 pub(crate) struct Objections {
-    /// About tags that the class asks for. No machine is made without them.
+    /// About tags that the class asks for. No instance is made without them.
     pub(crate) of_class: Vec<Unresolved>,
-    /// About tags for reports. Machines are made without them.
+    /// About tags for reports. Instances are made without them.
     pub(crate) others: Vec<Unresolved>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Known {
 pub(crate) struct Rights<'r> {
     /// Its privileges at the root of the inventory; none where nobody says.
     pub(crate) root: Option<&'r BTreeSet<String>>,
-    /// The same in the folder of the machines, and the folder's path.
+    /// The same in the folder of the instances, and the folder's path.
     pub(crate) folder: Option<(&'r BTreeSet<String>, &'r str)>,
 }
 
@@ -62,9 +62,9 @@ pub(crate) const CREATE_TAG: &str = "InventoryService.Tagging.CreateTag";
 pub(crate) const CREATE_CATEGORY: &str = "InventoryService.Tagging.CreateCategory";
 pub(crate) const OBJECT_ATTACHABLE: &str = "InventoryService.Tagging.ObjectAttachable";
 
-const MACHINE: &str = "VirtualMachine";
+const INSTANCE: &str = "VirtualMachine";
 
-/// Why machines could not carry a tag, as far as is known.
+/// Why instances could not carry a tag, as far as is known.
 pub(crate) fn objection(
     wanted: &WantedTag,
     known: &Known,
@@ -73,14 +73,14 @@ pub(crate) fn objection(
     let WantedTag { category, tag, .. } = wanted;
     if let Some(own) = &known.category
         && !own.associable_types.is_empty()
-        && !own.associable_types.iter().any(|kind| kind_of(kind) == MACHINE)
+        && !own.associable_types.iter().any(|kind| kind_of(kind) == INSTANCE)
     {
         let kinds: Vec<&str> = own.associable_types.iter().map(|kind| kind_of(kind)).collect();
         return Some(Unresolved {
-            reason: "CategoryNotForMachines",
+            reason: "CategoryNotForInstances",
             message: format!(
-                "machines are to carry the tag {tag:?} of category {category:?}, but tags of that \
-                 category are for {} only; add {MACHINE} to the category's associable types, or \
+                "instances are to carry the tag {tag:?} of category {category:?}, but tags of that \
+                 category are for {} only; add {INSTANCE} to the category's associable types, or \
                  take it out of spec.tags",
                 kinds.join(", ")
             ),
@@ -91,7 +91,7 @@ pub(crate) fn objection(
         Some(Unresolved {
             reason: "PermissionDenied",
             message: format!(
-                "machines are to carry the tag {tag:?} of category {category:?}, {what}, and the \
+                "instances are to carry the tag {tag:?} of category {category:?}, {what}, and the \
                  account lacks {id} on {at}; {remedy}add the privilege to its role"
             ),
         })
@@ -151,7 +151,7 @@ mod tests {
     const ALL: [&str; 3] = [ATTACH_TAG, CREATE_TAG, CREATE_CATEGORY];
 
     #[test]
-    fn a_category_has_to_be_for_machines() {
+    fn a_category_has_to_be_for_instances() {
         let hosts = known(&["HostSystem", "urn:vim25:Datacenter"], true);
         let text = told(&hosts, &ALL, &[OBJECT_ATTACHABLE]).expect("it cannot be used");
         assert!(text.contains("for HostSystem, Datacenter only; add VirtualMachine"), "{text}");

@@ -38,11 +38,11 @@ fn secrets() -> BTreeMap<SecretName, SecretData> {
 
 /// What the guest reads.
 fn text_of(class: &NodeClass, cluster: &Facts) -> Result<String, String> {
-    let machines = class.machines(&Settings::default()).unwrap();
+    let instances = class.instances(&Settings::default()).unwrap();
     let order = order();
     let recipient = Recipient {
         node_name: "prod-karp-general-1",
-        instance_type: &machines.types[0],
+        instance_type: &instances.types[0],
         token: example_token(cluster),
         order: Some(&order),
     };
@@ -81,7 +81,7 @@ fn a_soft_threshold_has_a_grace_period() {
 }
 
 #[test]
-fn a_class_says_how_its_machines_join_and_the_rest_is_found_out() {
+fn a_class_says_how_its_instances_join_and_the_rest_is_found_out() {
     let needs = join_needs(&class(json!({"k8SDistro": "rke2airgapped"})));
     assert_eq!(needs.distro.as_deref(), Some("rke2airgapped"));
     assert!(!needs.without_token);
@@ -148,10 +148,10 @@ fn words_that_nobody_knows_are_told() {
 #[test]
 fn a_guest_gets_its_text_and_its_name_and_forgets_the_token() {
     let class = class(json!({}));
-    let machines = class.machines(&Settings::default()).unwrap();
+    let instances = class.instances(&Settings::default()).unwrap();
     let recipient = Recipient {
         node_name: "node-1",
-        instance_type: &machines.types[0],
+        instance_type: &instances.types[0],
         token: example_token(&rke2()),
         order: None,
     };

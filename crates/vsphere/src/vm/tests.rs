@@ -34,23 +34,23 @@ fn judged(vm: &Vm, is_legacy: bool) -> Listed {
 }
 
 #[test]
-fn a_machine_whose_type_nobody_knows_any_more_is_what_its_hardware_is() {
-    let machine = vm().machine(None).unwrap();
-    assert_eq!(machine.provider_id, "vsphere://421d5f2a-330e-4b7c-9a10-6b2f1e8d44c7");
-    assert_eq!(machine.capacity.to_string(), "cpu 4, memory 16Gi");
-    assert_eq!(machine.image_id.as_deref(), Some("/DC0/vm/ubuntu"));
-    assert_eq!(machine.annotations[HASH], "42");
-    assert_eq!(machine.annotations[HASH_VERSION_KEY], "v2");
-    assert_eq!(machine.claim.unwrap().name, "general-1");
+fn an_instance_whose_type_nobody_knows_any_more_is_what_its_hardware_is() {
+    let instance = vm().instance(None).unwrap();
+    assert_eq!(instance.provider_id, "vsphere://421d5f2a-330e-4b7c-9a10-6b2f1e8d44c7");
+    assert_eq!(instance.capacity.to_string(), "cpu 4, memory 16Gi");
+    assert_eq!(instance.image_id.as_deref(), Some("/DC0/vm/ubuntu"));
+    assert_eq!(instance.annotations[HASH], "42");
+    assert_eq!(instance.annotations[HASH_VERSION_KEY], "v2");
+    assert_eq!(instance.claim.unwrap().name, "general-1");
 }
 
 #[test]
-fn a_machine_that_is_off_is_listed() {
+fn an_instance_that_is_off_is_listed() {
     assert!(matches!(judged(&vm(), false), Listed::Ours(_)));
 }
 
 #[test]
-fn machines_of_others_are_not_listed() {
+fn instances_of_others_are_not_listed() {
     let unmarked = Vm { mark: None, ..vm() };
     assert_eq!(judged(&unmarked, false), Listed::NotOurs);
     let mut foreign = vm();
@@ -61,10 +61,10 @@ fn machines_of_others_are_not_listed() {
 }
 
 #[test]
-fn a_machine_of_the_predecessor_is_known_by_its_tag_and_its_name() {
+fn an_instance_of_the_predecessor_is_known_by_its_tag_and_its_name() {
     let unmarked = Vm { mark: None, ..vm() };
-    let Listed::Ours(machine) = judged(&unmarked, true) else { panic!("it is ours") };
-    assert_eq!(machine.claim, None);
+    let Listed::Ours(instance) = judged(&unmarked, true) else { panic!("it is ours") };
+    assert_eq!(instance.claim, None);
     let tagged_by_hand = Vm { name: "control-plane-1".to_owned(), ..unmarked };
     assert_eq!(judged(&tagged_by_hand, true), Listed::NotOurs);
 }
@@ -76,7 +76,7 @@ fn of(instance_uuid: Option<&str>, change: impl FnOnce(&mut Mark)) -> Vm {
 }
 
 #[test]
-fn a_machine_that_vcenter_knows_by_another_identity_than_its_mark_says_is_a_copy() {
+fn an_instance_that_vcenter_knows_by_another_identity_than_its_mark_says_is_a_copy() {
     let same = |_: &mut Mark| {};
     let noted = |mark: &mut Mark| mark.instance_uuid = "uuid-9".to_owned();
     assert_eq!(of(Some("uid-1"), same).stray(), None);
@@ -98,7 +98,7 @@ fn what_may_be_a_copy_is_there_for_nobody_and_goes_for_nobody() {
         (of(Some("uuid-9"), adopted), Some("uid-1"), "marked by an earlier version"),
     ] {
         assert!(matches!(judged(&vm, false), Listed::Ours(_)), "unknown is not absent: {why}");
-        assert_eq!(vm.machine(None).unwrap().claim, None, "{why}");
+        assert_eq!(vm.instance(None).unwrap().claim, None, "{why}");
         for uid in ["uid-1", "uid-2", ""] {
             assert_eq!(vm.may_go_for(&claim(uid)), goes_for == Some(uid), "{uid:?}: {why}");
         }
@@ -106,10 +106,10 @@ fn what_may_be_a_copy_is_there_for_nobody_and_goes_for_nobody() {
 }
 
 #[test]
-fn a_machine_whose_host_is_away_is_not_absent() {
+fn an_instance_whose_host_is_away_is_not_absent() {
     let away = Vm { uuid: None, mark: None, connected: false, ..vm() };
     assert_eq!(judged(&away, false), Listed::Unreadable);
-    let known = Machine { provider_id: "vsphere://x".to_owned(), ..Machine::default() };
+    let known = Instance { provider_id: "vsphere://x".to_owned(), ..Instance::default() };
     assert_eq!(
         listed(&away, PROD, false, None, Some(&known)),
         Listed::Ours(Box::new(known.clone()))
@@ -119,13 +119,13 @@ fn a_machine_whose_host_is_away_is_not_absent() {
 }
 
 #[test]
-fn a_machine_that_is_still_being_cloned_is_none_yet() {
+fn an_instance_that_is_still_being_cloned_is_none_yet() {
     let unfinished = Vm { uuid: None, mark: None, ..vm() };
     assert_eq!(judged(&unfinished, false), Listed::NotOurs);
 }
 
 #[test]
-fn a_machine_of_a_cluster_of_the_same_name_is_not_listed() {
+fn an_instance_of_a_cluster_of_the_same_name_is_not_listed() {
     let mut foreign = vm();
     foreign.mark.as_mut().unwrap().cluster_uid = "uid-of-staging".to_owned();
     assert_eq!(judged(&foreign, false), Listed::NotOurs);
@@ -135,8 +135,8 @@ fn a_machine_of_a_cluster_of_the_same_name_is_not_listed() {
 #[test]
 fn a_mark_without_an_identity_proves_nothing_and_is_listed_so() {
     let proven = |vm: &Vm, is_legacy| {
-        let Listed::Ours(machine) = judged(vm, is_legacy) else { panic!("it may be ours") };
-        !machine.cluster_unproven
+        let Listed::Ours(instance) = judged(vm, is_legacy) else { panic!("it may be ours") };
+        !instance.cluster_unproven
     };
     assert!(proven(&vm(), false));
     let mut old = vm();

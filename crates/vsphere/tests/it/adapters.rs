@@ -1,4 +1,4 @@
-//! Classes with several adapters: what machines get, and what their guests are told.
+//! Classes with several adapters: what instances get, and what their guests are told.
 
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ async fn addresses_are_asked_for_by_adapter_and_pool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_dies_before_the_guest_is_told_leaves_the_machine_off() {
+async fn a_process_that_dies_before_the_guest_is_told_leaves_the_instance_off() {
     for mishap in [Mishap::KilledBefore, Mishap::KilledAfter] {
         let world = world();
         let order = with_address(order(&two_adapters(), 1));
@@ -141,12 +141,12 @@ async fn a_process_that_dies_before_the_guest_is_told_leaves_the_machine_off() {
         assert_eq!(power.as_deref(), Some("poweredOff"));
         world.provider().create(&order).await.expect("the next process goes on");
         assert_eq!(told(&world).await["network"]["ethernets"]["id1"]["mtu"], 9000);
-        assert_eq!(world.all_machines().await.len(), 1);
+        assert_eq!(world.all_instances().await.len(), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_lacks_an_adapter_is_made_anew() {
+async fn an_instance_that_lacks_an_adapter_is_made_anew() {
     let world = world();
     let before = order(&class(json!({"networks": [{}]})), 1);
     world.arm_at(Mishap::KilledBefore, "PowerOnVM_Task");
@@ -160,18 +160,18 @@ async fn a_machine_that_lacks_an_adapter_is_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hardware_address_is_one_machines_at_a_time() {
+async fn a_hardware_address_is_one_instances_at_a_time() {
     let world = world();
     let class = class(json!({"networks": [{"macAddr": "00:50:56:00:00:AA"}]}));
     let provider = world.provider();
     let (one, two) = (order(&class, 1), order(&class, 2));
     let (first, second) = tokio::join!(provider.create(&one), provider.create(&two));
     first.expect("nobody has the address");
-    let refused = second.expect_err("one machine has it");
+    let refused = second.expect_err("one instance has it");
     assert!(matches!(refused, CloudError::InsufficientCapacity(_)), "{refused:?}");
     assert!(refused.to_string().contains("spec.networks[].macAddr"), "{refused}");
     assert_eq!(adapters(&world, NAME).await[0].1, "00:50:56:00:00:aa");
-    provider.create(&one).await.expect("its own machine is found again");
+    provider.create(&one).await.expect("its own instance is found again");
     world.remove(&provider, &one.claim, None).await;
     provider.create(&two).await.expect("the address is free again");
 }
@@ -202,8 +202,8 @@ async fn another_network_of_an_adapter_is_drift_and_its_settings_are_the_classs(
     let before = two_adapters();
     let order = with_address(order(&before, 1));
     let provider = world.provider();
-    let machine = provider.create(&order).await.expect("nothing is wrong");
-    assert_eq!(provider.drift(&machine, &before).await, Ok(None));
+    let instance = provider.create(&order).await.expect("nothing is wrong");
+    assert_eq!(provider.drift(&instance, &before).await, Ok(None));
     let changed = |change: fn(&mut Value)| {
         let mut class = NodeClass::clone(&before);
         class.generation += 1;
@@ -214,7 +214,7 @@ async fn another_network_of_an_adapter_is_drift_and_its_settings_are_the_classs(
         networks[0]["selector"] = json!({"name": "storage"});
         networks[1]["selector"] = json!({"name": "workers"});
     });
-    assert_eq!(provider.drift(&machine, &elsewhere).await, Ok(None), "it is in both networks");
+    assert_eq!(provider.drift(&instance, &elsewhere).await, Ok(None), "it is in both networks");
     let small = changed(|networks| networks[1]["mtu"] = json!(1500));
-    assert_eq!(provider.drift(&machine, &small).await, Ok(Some("NodeClassDrift".to_owned())));
+    assert_eq!(provider.drift(&instance, &small).await, Ok(Some("NodeClassDrift".to_owned())));
 }

@@ -1,4 +1,4 @@
-//! Machines that are kept on different hosts where that is possible.
+//! Instances that are kept on different hosts where that is possible.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,7 +18,7 @@ async fn modules(world: &World) -> Vec<Module> {
     world.admin.modules().all().await.expect("it answers")
 }
 
-/// Ids of the machines in the one module that there is.
+/// Ids of the instances in the one module that there is.
 async fn members(world: &World) -> BTreeSet<String> {
     let modules = modules(world).await;
     assert_eq!(modules.len(), 1, "{modules:?}");
@@ -26,13 +26,13 @@ async fn members(world: &World) -> BTreeSet<String> {
     members.into_iter().map(|vm| vm.id).collect()
 }
 
-fn machines(world: &World) -> BTreeSet<String> {
+fn instances(world: &World) -> BTreeSet<String> {
     let all = world.server.picture().vms;
     all.into_iter().filter(|vm| !vm.template).map(|vm| vm.id).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_of_a_class_share_a_module_that_ends_with_the_last_of_them() {
+async fn instances_of_a_class_share_a_module_that_ends_with_the_last_of_them() {
     let world = World::new();
     let class = apart();
     let orders = [1, 2, 3].map(|number| order(&class, number));
@@ -42,10 +42,10 @@ async fn machines_of_a_class_share_a_module_that_ends_with_the_last_of_them() {
     two.expect("nothing is wrong");
     // A process that was started later finds the module again.
     world.provider().create(&orders[2]).await.expect("nothing is wrong");
-    assert_eq!(members(&world).await, machines(&world));
+    assert_eq!(members(&world).await, instances(&world));
     let provider = world.provider();
     world.remove(&provider, &orders[0].claim, None).await;
-    assert_eq!(members(&world).await, machines(&world));
+    assert_eq!(members(&world).await, instances(&world));
     for order in &orders[1..] {
         world.remove(&provider, &order.claim, None).await;
     }
@@ -67,7 +67,7 @@ async fn modules_of_others_are_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_only_preferred_keeps_no_machine_from_running() {
+async fn what_is_only_preferred_keeps_no_instance_from_running() {
     let world = World::new();
     world.server.trouble("http 503 on /rest/vcenter always").expect("it is a script");
     world.provider().create(&order(&apart(), 1)).await.expect("it runs all the same");
@@ -85,7 +85,7 @@ async fn a_process_that_dies_on_the_way_into_the_module_is_followed_by_one_that_
         assert!(answer.is_none(), "it was to be killed: {answer:?}");
         world.provider().create(&order).await.expect("the next process goes on");
         let id = world.property(NAME, "config.extraConfig[\"joiner.module\"].value").await;
-        let id = id.expect("the machine names its module");
+        let id = id.expect("the instance names its module");
         let members = world.admin.modules().members(&id).await.expect("it answers");
         assert_eq!(members.len(), 1, "{mishap:?}");
     }
@@ -105,10 +105,10 @@ async fn a_process_that_dies_with_a_new_module_leaves_it_empty_and_the_next_one_
     world.provider().create(&first).await.expect("the next process goes on");
     world.provider().create(&order(&class, 2)).await.expect("nothing is wrong");
     let now = modules(&world).await;
-    assert_eq!(now.len(), 2, "both machines are in one: {now:?}");
+    assert_eq!(now.len(), 2, "both instances are in one: {now:?}");
     for own in &now {
         let members = world.admin.modules().members(&own.id).await.expect("it answers");
-        let expected = if own == left { BTreeSet::new() } else { machines(&world) };
+        let expected = if own == left { BTreeSet::new() } else { instances(&world) };
         let members: BTreeSet<String> = members.into_iter().map(|vm| vm.id).collect();
         assert_eq!(members, expected);
     }

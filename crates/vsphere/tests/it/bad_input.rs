@@ -10,7 +10,7 @@ use joiner_cloud::{CloudError, CloudProvider, class::NodeClass, order::Order};
 use joiner_core::{quantity::Quantity, resources::CPU};
 use joiner_vcenter::{
     Inventory, PoolBounds, VCenter,
-    inventory::{Account, Machine},
+    inventory::{Account, Vm},
 };
 use joiner_vim::{
     Credentials, Endpoint, Https, TlsSettings, Vim, VimSettings, spec::ConfigSpec,
@@ -36,7 +36,7 @@ async fn refused(world: &World, class: &NodeClass, type_: &str, reason: &str, wo
     assert_nothing_of_ours(&world.server);
 }
 
-/// What is answered to an order, when the machine cannot be made.
+/// What is answered to an order, when the instance cannot be made.
 async fn answer(world: &World, class: &Arc<NodeClass>) -> CloudError {
     let answer = world.provider().create(&order(class, 1)).await;
     answer.expect_err("it cannot be made")
@@ -71,9 +71,9 @@ fn assert_nothing_of_ours(server: &VCenter) {
     assert_eq!(ours, Vec::<String>::new(), "nothing is left behind");
 }
 
-fn with_template(change: impl FnOnce(&mut Machine)) -> World {
+fn with_template(change: impl FnOnce(&mut Vm)) -> World {
     let mut inventory = Inventory::small();
-    change(&mut inventory.datacenters[0].machines[0]);
+    change(&mut inventory.datacenters[0].vms[0]);
     World::of(inventory)
 }
 
@@ -209,25 +209,25 @@ async fn a_vcenter_without_a_licence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_machine_that_has_the_name() {
+async fn a_foreign_instance_that_has_the_name() {
     let world = World::new();
     world.clone_as_somebody(NAME, ConfigSpec::default()).await;
-    let before = world.all_machines().await;
+    let before = world.all_instances().await;
     let error = answer(&world, &class(json!({}))).await;
     let CloudError::Create { reason: "NameConflict", message } = error else { panic!("{error:?}") };
     for word in [NAME, "general-1", "rename or remove it", "CLUSTER_NAME"] {
         assert!(message.contains(word), "{word:?} is not in {message:?}");
     }
-    assert_eq!(world.all_machines().await, before, "nobody touches what is somebody else's");
+    assert_eq!(world.all_instances().await, before, "nobody touches what is somebody else's");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_category_that_is_not_for_machines() {
+async fn a_category_that_is_not_for_instances() {
     let world = World::new();
     world.server.define_category("owner", false, &["HostSystem"]);
     let class = class(json!({"tags": {"owner": "platform"}}));
     let words = ["\"owner\"", "\"platform\"", "HostSystem only", "add VirtualMachine"];
-    refused(&world, &class, "TagsReady", "CategoryNotForMachines", &words).await;
+    refused(&world, &class, "TagsReady", "CategoryNotForInstances", &words).await;
     not_ready(&world, &class, &words).await;
     // Once that is mended, nobody has to wait until what was known is forgotten.
     let provider = world.provider();
@@ -249,22 +249,22 @@ async fn tags_that_nobody_can_ask_for_at_the_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_category_for_reports_that_is_not_for_machines_keeps_nobody_from_working() {
+async fn a_category_for_reports_that_is_not_for_instances_keeps_nobody_from_working() {
     let world = World::new();
     world.server.define_category("karpenter.sh/clustername", false, &["HostSystem"]);
     let class = class(json!({}));
     let (holds, _, message) = condition(&world.provider(), &class, "TagsReady").await;
     assert_eq!(holds, Some(true));
     assert!(message.contains("karpenter.sh/clustername"), "{message}");
-    world.provider().create(&order(&class, 1)).await.expect("machines are made");
+    world.provider().create(&order(&class, 1)).await.expect("instances are made");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_category_of_one_tag_of_which_the_machine_has_another() {
+async fn a_category_of_one_tag_of_which_the_instance_has_another() {
     let world = World::new();
     world.server.define_category("k8s-zone", true, &["VirtualMachine"]);
     let class = class(json!({"tags": {"k8s-zone": "az1"}}));
-    // The machine was cloned, and is not on yet, when somebody gives it another zone.
+    // The instance was cloned, and is not on yet, when somebody gives it another zone.
     world.server.trouble("fault InvalidState on PowerOnVM_Task once").expect("it is understood");
     let provider = world.provider();
     provider.create(&order(&class, 1)).await.expect_err("it does not start");

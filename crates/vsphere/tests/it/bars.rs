@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::bench::{World, class, order};
 
-/// An inventory with room for many machines, whose clones take a second.
+/// An inventory with room for many instances, whose clones take a second.
 fn large() -> Inventory {
     let mut inventory = Inventory::small();
     inventory.behaviour.durations.clone = Duration::from_secs(1);
@@ -48,18 +48,18 @@ async fn two_hundred_claims_at_once_never_exceed_the_limit() {
         creation.await.expect("it does not panic").expect("there is room");
     }
     assert!((16..=32).contains(&most), "{most} clones at once");
-    assert_eq!(world.all_machines().await.len(), 200);
+    assert_eq!(world.all_instances().await.len(), 200);
 }
 
-/// The calls that it takes to make one more machine where there are so many. One question for news
-/// serves everybody who waits for a task, so those are no machine's own.
-async fn calls_for_one_more(machines: u32) -> Vec<String> {
+/// The calls that it takes to make one more instance where there are so many. One question for news
+/// serves everybody who waits for a task, so those are no instance's own.
+async fn calls_for_one_more(instances: u32) -> Vec<String> {
     let mut inventory = large();
-    for number in 0..machines {
-        let mut machine = joiner_vcenter::inventory::Machine::new(&format!("other-{number}"));
-        "k8s".clone_into(&mut machine.folder);
-        machine.written_gib = 0;
-        inventory.datacenters[0].machines.push(machine);
+    for number in 0..instances {
+        let mut instance = joiner_vcenter::inventory::Vm::new(&format!("other-{number}"));
+        "k8s".clone_into(&mut instance.folder);
+        instance.written_gib = 0;
+        inventory.datacenters[0].vms.push(instance);
     }
     let world = World::of(inventory);
     let class = class(json!({}));
@@ -73,13 +73,13 @@ async fn calls_for_one_more(machines: u32) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_takes_as_many_calls_among_five_thousand_as_among_a_hundred() {
+async fn an_instance_takes_as_many_calls_among_five_thousand_as_among_a_hundred() {
     let (few, many) = (calls_for_one_more(100).await, calls_for_one_more(5_000).await);
     assert_eq!(few.len(), many.len());
-    assert!(few.len() <= 10, "{} calls for one machine: {few:#?}", few.len());
+    assert!(few.len() <= 10, "{} calls for one instance: {few:#?}", few.len());
 }
 
-/// How many calls a process that was started just now takes for its first machine, and how many of
+/// How many calls a process that was started just now takes for its first instance, and how many of
 /// them are about tags.
 async fn first_calls(world: &World, number: u32) -> (usize, usize) {
     let since = world.server.calls().len();

@@ -35,7 +35,7 @@ pub(crate) use self::{
     },
 };
 
-/// The cluster that machines are made for.
+/// The cluster that instances are made for.
 pub(crate) const CLUSTER: &str = "prod";
 /// Which cluster of this name it is.
 pub(crate) const CLUSTER_UID: &str = "uid-of-prod";
@@ -43,7 +43,7 @@ pub(crate) const CLUSTER_UID: &str = "uid-of-prod";
 const PAGE: usize = 20;
 pub(crate) const USER: &str = "administrator@vsphere.local";
 pub(crate) const PASSWORD: &str = "secret";
-/// Where somebody else makes machines.
+/// Where somebody else makes instances.
 const PLACES: Places = Places {
     template: "/dc1/vm/templates/ubuntu-2404",
     folder: "/dc1/vm/k8s",
@@ -74,7 +74,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A small vCenter with room for some hundred machines.
+    /// A small vCenter with room for some hundred instances.
     pub(crate) fn new() -> Self {
         Self::of(Self::inventory())
     }
@@ -144,12 +144,12 @@ impl World {
         at(&self.admin, path).await
     }
 
-    /// Makes a machine as somebody else would.
+    /// Makes an instance as somebody else would.
     pub(crate) async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
         clone_as_somebody(&self.admin, &PLACES, name, config).await
     }
 
-    /// Clones a machine into a folder as an administrator would.
+    /// Clones an instance into a folder as an administrator would.
     pub(crate) async fn copy_as_somebody(
         &self,
         provider_id: &str,
@@ -161,12 +161,12 @@ impl World {
         copy_as_somebody(&self.admin, &places, provider_id, name, config).await
     }
 
-    /// Every machine by its provider id, with all that could be changed about it.
-    pub(crate) async fn all_machines(&self) -> BTreeMap<String, String> {
-        all_machines(&self.admin).await
+    /// Every instance by its provider id, with all that could be changed about it.
+    pub(crate) async fn all_instances(&self) -> BTreeMap<String, String> {
+        all_instances(&self.admin).await
     }
 
-    /// What one machine's property says.
+    /// What one instance's property says.
     pub(crate) async fn property(&self, name: &str, path: &str) -> Option<String> {
         let vm = self.at(&format!("/dc1/vm/k8s/{name}")).await;
         let read = self.admin.read(&[vm], &[path]).await.expect("it answers");
@@ -184,8 +184,8 @@ fn vim(server: &joiner_vcenter::VCenter, faults: Option<&Arc<Faults>>, clock: &C
     Vim::new(settings, way, clock.clone())
 }
 
-/// Every machine that somebody sees, by its provider id, with all that could be changed about it.
-pub(crate) async fn all_machines(admin: &Vim) -> BTreeMap<String, String> {
+/// Every instance that somebody sees, by its provider id, with all that could be changed about it.
+pub(crate) async fn all_instances(admin: &Vim) -> BTreeMap<String, String> {
     let root = admin.service_content().await.expect("it answers").root_folder.clone();
     let paths = [
         "name",
@@ -235,7 +235,7 @@ pub(crate) fn class(more: Value) -> Arc<NodeClass> {
     })
 }
 
-/// What machines join an RKE2 cluster with.
+/// What instances join an RKE2 cluster with.
 pub(crate) fn rke2() -> Facts {
     Facts {
         provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
@@ -273,8 +273,8 @@ impl Site for World {
         class(json!({}))
     }
 
-    async fn machines(&self) -> BTreeMap<String, String> {
-        self.all_machines().await
+    async fn instances(&self) -> BTreeMap<String, String> {
+        self.all_instances().await
     }
 
     async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
@@ -318,7 +318,7 @@ impl World {
         decoded(&setting(settings, key))
     }
 
-    /// Changes settings of a machine as somebody else would; empty values take them away.
+    /// Changes settings of an instance as somebody else would; empty values take them away.
     pub(crate) async fn change_settings(&self, name: &str, settings: &[(&str, &str)]) {
         let extra_config = settings.iter().map(|(key, value)| ExtraConfig::new(*key, *value));
         let spec = ConfigSpec { extra_config: extra_config.collect(), ..ConfigSpec::default() };
@@ -328,7 +328,7 @@ impl World {
         self.admin.wait(&task, Duration::from_mins(1)).await.expect("it is changed");
     }
 
-    /// Asks for a deletion until the machine is gone.
+    /// Asks for a deletion until the instance is gone.
     pub(crate) async fn remove(&self, provider: &Vsphere, claim: &ClaimId, id: Option<&str>) {
         let mut asked = 0;
         while provider.delete(claim, id).await.expect("it answers") != Deletion::Gone {
@@ -339,7 +339,7 @@ impl World {
     }
 }
 
-/// The value of one of a machine's settings; empty where it has none.
+/// The value of one of an instance's settings; empty where it has none.
 pub(crate) fn setting(settings: &joiner_vim::Element, key: &str) -> String {
     let is_it = |own: &&joiner_vim::Element| own.text_at("key") == Some(key);
     let found = settings.children.iter().find(is_it);

@@ -84,16 +84,16 @@ fn what_cannot_be_meant_is_told_with_its_remedy() {
             InvalidSelector: spec.computeSelector.tag: is no map of texts; write tags as {category: tag}
             AmbiguousSpelling: spec.datastoreSelector.tag: means the same as spec.datastoreSelector.tags and says something else; remove one of them
             InvalidUserData: spec.userData.type: "bash" is not known; write cloud-config, ignition or talos
-            ConflictingZoneTags: spec.tags["topology.kubernetes.io/zone"]: is "az1", and spec.tags["k8s-zone"], which means the same, is "az2"; a machine has one: make them equal or remove one
-            InvalidMachine: spec.cloneMode: "instant" is not known; write auto, linkedClone or fullClone
-            InvalidMachine: spec.powerOffMode: "gently" is not known; write hard or trySoft
-            InvalidMachine: spec.zones[0].folder: "../../x" leads upwards; write a path below the controller's folder
-            InvalidMachine: spec.folder: "../others" leads upwards; write a path below the controller's folder
-            InvalidMachine: spec.dataDisks[0].sizeGiB: 0 is no disk's size; write GiB, 1 or more
-            InvalidMachine: spec.dataDisks[1].provisioningMode: "thin" is not known; write Thin, Thick or EagerlyZeroed
-            InvalidMachine: spec.customVMXKeys[""]: is not yours to set; use a key that does not begin with joiner. or guestinfo.
-            InvalidMachine: spec.customVMXKeys["guestinfo.userdata"]: is not yours to set; use a key that does not begin with joiner. or guestinfo.
-            InvalidMachine: spec.customVMXKeys["joiner.cluster"]: is not yours to set; use a key that does not begin with joiner. or guestinfo."#]],
+            ConflictingZoneTags: spec.tags["topology.kubernetes.io/zone"]: is "az1", and spec.tags["k8s-zone"], which means the same, is "az2"; an instance has one: make them equal or remove one
+            InvalidInstance: spec.cloneMode: "instant" is not known; write auto, linkedClone or fullClone
+            InvalidInstance: spec.powerOffMode: "gently" is not known; write hard or trySoft
+            InvalidInstance: spec.zones[0].folder: "../../x" leads upwards; write a path below the controller's folder
+            InvalidInstance: spec.folder: "../others" leads upwards; write a path below the controller's folder
+            InvalidInstance: spec.dataDisks[0].sizeGiB: 0 is no disk's size; write GiB, 1 or more
+            InvalidInstance: spec.dataDisks[1].provisioningMode: "thin" is not known; write Thin, Thick or EagerlyZeroed
+            InvalidInstance: spec.customVMXKeys[""]: is not yours to set; use a key that does not begin with joiner. or guestinfo.
+            InvalidInstance: spec.customVMXKeys["guestinfo.userdata"]: is not yours to set; use a key that does not begin with joiner. or guestinfo.
+            InvalidInstance: spec.customVMXKeys["joiner.cluster"]: is not yours to set; use a key that does not begin with joiner. or guestinfo."#]],
     );
 }
 
@@ -133,7 +133,7 @@ fn a_field_that_another_overrules_is_named() {
 }
 
 #[test]
-fn an_added_size_or_a_corrected_selector_replaces_no_machine() {
+fn an_added_size_or_a_corrected_selector_replaces_no_instance() {
     let with_more = CRD_SPELLING
         .replace("  tags:", "  - {os: linux, cpu: 8, memory: 32, zone: az1}\n  tags:")
         .replace("Cluster01", "Cluster02");

@@ -7,10 +7,10 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion,
     adoption::Adoption,
     conformance::Mishap,
-    machine::Machine as Instance,
+    instance::Instance,
     order::{ClaimId, Order},
 };
-use joiner_vcenter::inventory::Machine;
+use joiner_vcenter::inventory::Vm;
 use joiner_vim::{
     Method,
     spec::{ConfigSpec, ExtraConfig},
@@ -102,11 +102,11 @@ async fn a_template_that_was_a_node_passes_nothing_of_its_mark_on() {
         ("joiner.module", "module-of-others"),
         ("joiner.schema", "1"),
     ];
-    let mut template = Machine::template("from-a-node");
+    let mut template = Vm::template("from-a-node");
     template.folder = "templates".to_owned();
     template.extra_config = was.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let mut inventory = World::inventory();
-    inventory.datacenters[0].machines.push(template);
+    inventory.datacenters[0].vms.push(template);
     let world = World::of(inventory);
     let of_template = json!({
         "imageSelector": {"name": "from-a-node"},
@@ -231,7 +231,7 @@ async fn a_clone_in_another_folder_is_left_alone() {
         assert_eq!(listed(&provider).await, [&**id]);
         world.remove(&provider, &order.claim, Some(id)).await;
         claim_is_gone(&provider, &order, &copy).await;
-        let left = world.all_machines().await;
+        let left = world.all_instances().await;
         assert!(left.len() == 1 && left.contains_key(&copy), "{left:?}");
         assert_eq!(copies_told(&provider).await.len(), 1, "{folder}");
     }
@@ -287,7 +287,7 @@ fn adoption() -> Adoption {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_copy_of_an_adopted_machine_is_left_alone() {
+async fn a_copy_of_an_adopted_instance_is_left_alone() {
     let world = World::new();
     let id = world.clone_as_somebody(NAME, ConfigSpec::default()).await;
     world.server.tag(&format!("/dc1/vm/k8s/{NAME}"), "karpenter.sh/clustername", "prod").unwrap();
@@ -306,7 +306,8 @@ async fn a_copy_of_an_adopted_machine_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_an_earlier_version_adopted_goes_for_its_claim_alone_and_is_marked_again() {
+async fn an_instance_that_an_earlier_version_adopted_goes_for_its_claim_alone_and_is_marked_again()
+{
     for is_marked_again in [false, true] {
         let world = World::new();
         let earlier = [("joiner.cluster", "prod"), ("joiner.nodeclaim", "general-1")];

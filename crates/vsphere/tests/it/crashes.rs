@@ -16,11 +16,11 @@ async fn killed_at(world: &World, mishap: Mishap, call: &'static str) -> Order {
     order
 }
 
-/// A new process goes on, and there is one machine, which runs.
+/// A new process goes on, and there is one instance, which runs.
 async fn goes_on(world: &World, order: &Order) {
-    let machine = world.provider().create(order).await.expect("nothing is wrong any more");
-    assert_eq!(machine.claim.as_ref(), Some(&order.claim));
-    let all = world.all_machines().await;
+    let instance = world.provider().create(order).await.expect("nothing is wrong any more");
+    assert_eq!(instance.claim.as_ref(), Some(&order.claim));
+    let all = world.all_instances().await;
     assert_eq!(all.len(), 1, "{all:?}");
     let power = world.property("prod-karp-general-1", "runtime.powerState").await;
     assert_eq!(power.as_deref(), Some("poweredOn"));
@@ -28,14 +28,14 @@ async fn goes_on(world: &World, order: &Order) {
 
 async fn removed(world: &World, order: &Order, provider_id: Option<&str>) {
     world.remove(&world.provider(), &order.claim, provider_id).await;
-    assert_eq!(world.all_machines().await.len(), 0);
+    assert_eq!(world.all_instances().await.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn killed_before_the_clone_is_asked_for() {
     let world = World::new();
     let order = killed_at(&world, Mishap::KilledBefore, "CloneVM_Task").await;
-    assert_eq!(world.all_machines().await.len(), 0);
+    assert_eq!(world.all_instances().await.len(), 0);
     goes_on(&world, &order).await;
 }
 
@@ -51,14 +51,14 @@ async fn killed_after_the_clone_was_done() {
     let world = World::new();
     let order = killed_at(&world, Mishap::KilledAfter, "CloneVM_Task").await;
     world.clock.sleep(Duration::from_mins(5)).await;
-    assert_eq!(world.all_machines().await.len(), 1);
+    assert_eq!(world.all_instances().await.len(), 1);
     goes_on(&world, &order).await;
     assert_eq!(world.server.count("CloneVM_Task"), 1, "it is adopted, not made again");
 }
 
 /// Hardware is upgraded and tags are made and put on between the clone and the start.
 #[tokio::test(start_paused = true)]
-async fn killed_while_the_machine_is_prepared_and_tagged() {
+async fn killed_while_the_instance_is_prepared_and_tagged() {
     const ATTACH: &str = "POST /rest/com/vmware/cis/tagging/tag-association\
                           ?~action=attach-multiple-tags-to-object";
     for call in [
@@ -88,7 +88,7 @@ async fn killed_while_the_machine_is_prepared_and_tagged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_before_the_machine_is_switched_on() {
+async fn killed_before_the_instance_is_switched_on() {
     let world = World::new();
     let order = killed_at(&world, Mishap::KilledBefore, "PowerOnVM_Task").await;
     let power = world.property("prod-karp-general-1", "runtime.powerState").await;
@@ -98,7 +98,7 @@ async fn killed_before_the_machine_is_switched_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_after_the_machine_was_switched_on() {
+async fn killed_after_the_instance_was_switched_on() {
     let world = World::new();
     let order = killed_at(&world, Mishap::KilledAfter, "PowerOnVM_Task").await;
     goes_on(&world, &order).await;
@@ -117,16 +117,16 @@ async fn the_answer_was_never_written_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_claim_is_deleted_while_its_machine_is_cloned() {
+async fn the_claim_is_deleted_while_its_instance_is_cloned() {
     let world = World::new();
     let order = killed_at(&world, Mishap::KilledAfter, "CloneVM_Task").await;
     removed(&world, &order, None).await;
     world.clock.sleep(Duration::from_hours(1)).await;
-    assert_eq!(world.all_machines().await.len(), 0, "nothing comes after it was said to be gone");
+    assert_eq!(world.all_instances().await.len(), 0, "nothing comes after it was said to be gone");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_claim_is_deleted_while_this_process_clones_its_machine() {
+async fn the_claim_is_deleted_while_this_process_clones_its_instance() {
     let world = World::new();
     let order = order(&class(json!({})), 1);
     let provider = world.provider();
@@ -157,7 +157,7 @@ async fn the_claim_went_while_nobody_was_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_processes_make_one_machine() {
+async fn two_processes_make_one_instance() {
     for number in 0..8 {
         let world = World::new();
         let order = order(&class(json!({})), 1);
@@ -169,6 +169,6 @@ async fn two_processes_make_one_machine() {
         let (one, other) = tokio::join!(one.create(&order), delayed);
         let (one, other) = (one.expect("it is made"), other.expect("it is found"));
         assert_eq!(one.provider_id, other.provider_id);
-        assert_eq!(world.all_machines().await.len(), 1);
+        assert_eq!(world.all_instances().await.len(), 1);
     }
 }

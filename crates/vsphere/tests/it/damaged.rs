@@ -1,4 +1,4 @@
-//! A class with any one value replaced by something odd is refused with a reason, or makes machines
+//! A class with any one value replaced by something odd is refused with a reason, or makes instances
 //! that can be had; nothing panics.
 
 use joiner_core::quantity::Quantity;
@@ -100,11 +100,11 @@ fn one_odd_value_is_refused_or_understood() {
         let Ok(class) = NodeClass::read(&object) else { continue };
         let told = class.problems(&Settings::default());
         assert!(told.iter().all(|own| !own.text.is_empty()), "{place} {value}");
-        match class.machines(&Settings::default()) {
+        match class.instances(&Settings::default()) {
             Err(not_ready) => assert!(!not_ready.problems.is_empty(), "{place} {value}"),
-            Ok(machines) => {
-                assert!(!machines.types.is_empty(), "{place} {value}");
-                for made in &machines.types {
+            Ok(instances) => {
+                assert!(!instances.types.is_empty(), "{place} {value}");
+                for made in &instances.types {
                     assert!(!made.offerings.is_empty(), "{place} {value}");
                     let amounts = made.capacity.iter().map(|(_, amount)| amount);
                     let least = amounts.min().unwrap_or_default();

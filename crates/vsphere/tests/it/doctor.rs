@@ -89,10 +89,10 @@ async fn everything_that_was_looked_at_is_told() {
         Ok vcenter.example.org datacenter: /dc1
         Ok vcenter.example.org folder: "k8s" is there
         Ok vcenter.example.org tags: answers
-        Ok cluster "prod" machines: 0 belong to this cluster
+        Ok cluster "prod" instances: 0 belong to this cluster
         NotChecked cluster "prod" orphans: no cluster is read
         Ok VsphereNodeClass "general" class: says what can be meant
-        Ok VsphereNodeClass "general" userData: 5080 bytes with an example of what machines join with
+        Ok VsphereNodeClass "general" userData: 5080 bytes with an example of what instances join with
         NotChecked VsphereNodeClass "general" join: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
         Ok VsphereNodeClass "general" compute: leads to /dc1/host/cluster1
         Ok VsphereNodeClass "general" datastore: leads to /dc1/datastore/datastore1
@@ -100,12 +100,12 @@ async fn everything_that_was_looked_at_is_told() {
         Ok VsphereNodeClass "general" template: leads to /dc1/vm/templates/ubuntu-2404
         Ok VsphereNodeClass "general" folder: leads to /dc1/vm/k8s
         Ok VsphereNodeClass "general" privileges: the account has all that are needed
-        Ok VsphereNodeClass "general" tags: machines can carry all that they are to carry
+        Ok VsphereNodeClass "general" tags: instances can carry all that they are to carry
         Ok VsphereNodeClass "general" template: /dc1/vm/templates/ubuntu-2404: 20 GiB, ubuntu64Guest, vmx-19, efi; clones get disk.enableUUID
-        Ok VsphereNodeClass "general" snapshot: machines are linked clones of a snapshot of /dc1/vm/templates/ubuntu-2404
-        Ok VsphereNodeClass "general" datastore: /dc1/datastore/datastore1 has 1995 of 2000 GiB free, a machine takes about 4 GiB
+        Ok VsphereNodeClass "general" snapshot: instances are linked clones of a snapshot of /dc1/vm/templates/ubuntu-2404
+        Ok VsphereNodeClass "general" datastore: /dc1/datastore/datastore1 has 1995 of 2000 GiB free, an instance takes about 4 GiB
         Ok VsphereNodeClass "general" network: /dc1/network/workers can be reached
-        Ok VsphereNodeClass "general" hosts: 8 of 8 hosts of /dc1/host/cluster1 can take machines"#]].assert_eq(&lines.join("\n"));
+        Ok VsphereNodeClass "general" hosts: 8 of 8 hosts of /dc1/host/cluster1 can take instances"#]].assert_eq(&lines.join("\n"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,7 +134,7 @@ async fn nothing_is_said_to_be_fine_that_could_not_be_asked() {
         NotChecked datacenter NotChecked: nobody is logged in
         NotChecked folder NotChecked: nobody is logged in
         NotChecked tags NotChecked: nobody is logged in
-        NotChecked machines NotChecked: nobody is logged in
+        NotChecked instances NotChecked: nobody is logged in
         NotChecked orphans NotChecked: nobody is logged in
         NotChecked join NotChecked: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
         NotChecked places NotChecked: nobody is logged in"#]].assert_eq(&told(&found));
@@ -157,7 +157,7 @@ async fn a_vcenter_that_does_not_answer() {
 async fn a_class_with_trouble_everywhere() {
     let mut inventory = Inventory::small();
     let datacenter = &mut inventory.datacenters[0];
-    let template = &mut datacenter.machines[0];
+    let template = &mut datacenter.vms[0];
     template.tools = false;
     template.hardware = 13;
     template.snapshots.clear();
@@ -175,17 +175,17 @@ async fn a_class_with_trouble_everywhere() {
         NotChecked orphans NotChecked: no cluster is read
         Warning class FieldNotUsed: VsphereNodeClass "general": spec.imageSelector.pattern is not used, because name is set too
         NotChecked join NotChecked: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
-        Warning snapshot NoSnapshot: /dc1/vm/templates/ubuntu-2404 has no snapshot, so that every machine is a full copy, which takes minutes
+        Warning snapshot NoSnapshot: /dc1/vm/templates/ubuntu-2404 has no snapshot, so that every instance is a full copy, which takes minutes
           -> take a snapshot of it, or write spec.cloneMode: fullClone if that is meant
-        Warning template ToolsNeverSeen: vCenter has never seen VMware Tools in /dc1/vm/templates/ubuntu-2404: it was never started, or has none, and then its machines cannot read how to join
+        Warning template ToolsNeverSeen: vCenter has never seen VMware Tools in /dc1/vm/templates/ubuntu-2404: it was never started, or has none, and then its instances cannot read how to join
           -> make sure that open-vm-tools is installed in the template
-        Warning template HardwareTooOld: the virtual hardware of machines from /dc1/vm/templates/ubuntu-2404 is vmx-13, and vSphere's volumes need vmx-15
+        Warning template HardwareTooOld: the virtual hardware of instances from /dc1/vm/templates/ubuntu-2404 is vmx-13, and vSphere's volumes need vmx-15
           -> write vmx-15 or later in spec.hardwareVersion, or upgrade the template, if volumes are to be attached
-        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its machines use 524288 MiB of memory, and one of this size has 4194304
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its instances use 524288 MiB of memory, and one of this size has 4194304
           -> raise the pool's limit or reservation, add hosts, or choose another
-        Problem datastore DatastoreFull: /dc1/datastore/datastore1 has 10 of 2000 GiB free, a machine takes about 20 GiB
+        Problem datastore DatastoreFull: /dc1/datastore/datastore1 has 10 of 2000 GiB free, an instance takes about 20 GiB
           -> make room, or add another datastore to spec.datastoreSelector
-        Warning hosts SomeHostsUnfit: 1 of 3 hosts of /dc1/host/cluster1 can take machines: esx2 is in maintenance, esx3 does not see all networks
+        Warning hosts SomeHostsUnfit: 1 of 3 hosts of /dc1/host/cluster1 can take instances: esx2 is in maintenance, esx3 does not see all networks
           -> mend that, or choose what all hosts have"#]]).await;
 }
 
@@ -234,16 +234,16 @@ async fn an_account_that_may_only_look() {
           -> add them to its role
         Problem folder PermissionDenied: the account lacks privileges: VirtualMachine.Inventory.CreateFromExisting, VirtualMachine.Inventory.Delete, VirtualMachine.Config.AddNewDisk, VirtualMachine.Config.AddRemoveDevice, VirtualMachine.Config.AdvancedConfig, VirtualMachine.Config.Annotation, VirtualMachine.Config.CPUCount, VirtualMachine.Config.DiskExtend, VirtualMachine.Config.EditDevice, VirtualMachine.Config.Memory, VirtualMachine.Config.RemoveDisk, VirtualMachine.Config.Rename, VirtualMachine.Config.Resource, VirtualMachine.Config.Settings, VirtualMachine.Interact.PowerOff, VirtualMachine.Interact.PowerOn, VApp.ApplicationConfig on /dc1/vm/k8s
           -> add them to its role
-        Warning tags PermissionDenied: machines are to carry the tag "prod" of category "karpenter.sh/clustername", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
+        Warning tags PermissionDenied: instances are to carry the tag "prod" of category "karpenter.sh/clustername", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
           -> make it, or add the privilege to its role
-        Warning tags PermissionDenied: machines are to carry the tag "general" of category "karpenter.vsphere.com/vspherenodeclass", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
+        Warning tags PermissionDenied: instances are to carry the tag "general" of category "karpenter.vsphere.com/vspherenodeclass", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
           -> make it, or add the privilege to its role
-        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its machines use 786432 MiB of memory, and one of this size has 4194304
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its instances use 786432 MiB of memory, and one of this size has 4194304
           -> raise the pool's limit or reservation, add hosts, or choose another"#]]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_without_claims_and_twins() {
+async fn instances_without_claims_and_twins() {
     let world = World::new();
     let provider = world.provider();
     let class = class(json!({}));
@@ -267,9 +267,9 @@ async fn machines_without_claims_and_twins() {
     let claims = Ok(vec![ClaimSeen { uid: kept.claim.uid.clone(), provider_id: None }]);
     let patient = Patient { claims, ..patient(&[]) };
     check(&world, &patient, &expect![[r#"
-        Warning machines TwoMachinesOfOneClaim: prod-karp-general-1, prod-karp-twin were made for one NodeClaim, 5f0e7a10-1111-4222-8333-000000000001
+        Warning instances TwoInstancesOfOneClaim: prod-karp-general-1, prod-karp-twin were made for one NodeClaim, 5f0e7a10-1111-4222-8333-000000000001
           -> the older one is used: look whether the other runs anything, and remove it
-        Warning orphans Orphans: 2 of 4 machines have no NodeClaim: prod-karp-general-2, prod-karp-old
+        Warning orphans Orphans: 2 of 4 instances have no NodeClaim: prod-karp-general-2, prod-karp-old
           -> correct CLUSTER_NAME or the kubeconfig, if they are another cluster's, since the controller removes them once they are older than five minutes"#]]).await;
 }
 
@@ -389,8 +389,8 @@ async fn a_text_in_a_secret_is_looked_at_where_somebody_has_read_it() {
         NotChecked NotChecked: the text is in Secret karpenter/texts, which could not be read: secrets "texts" is forbidden -> 
         Problem SecretNotFound: spec.userData.secretRef: Secret karpenter/texts is not there -> create it, or refer to another
         Problem SecretIncomplete: spec.userData.secretRef: Secret karpenter/texts has no key "userData" -> add it
-        Problem InvalidUserData: VsphereNodeClass general: spec.userData.secretRef: it is a text in no known format, and the machine's format is cloud-config -> write a cloud-config, a script, or another text for cloud-init, which begins with, for example, #cloud-config
-        Ok Ok: 5095 bytes with an example of what machines join with -> "#]].assert_eq(&told.join("\n"));
+        Problem InvalidUserData: VsphereNodeClass general: spec.userData.secretRef: it is a text in no known format, and the instance's format is cloud-config -> write a cloud-config, a script, or another text for cloud-init, which begins with, for example, #cloud-config
+        Ok Ok: 5095 bytes with an example of what instances join with -> "#]].assert_eq(&told.join("\n"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -403,6 +403,6 @@ async fn a_pool_that_cannot_take_a_size_is_told() {
     check(&world, &patient, &expect![[r#"
         NotChecked orphans NotChecked: no cluster is read
         NotChecked join NotChecked: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
-        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux and 1 more: /dc1/host/cluster1/Resources/workers lets its machines use 16384 MiB of memory, and one of this size has 4194304
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux and 1 more: /dc1/host/cluster1/Resources/workers lets its instances use 16384 MiB of memory, and one of this size has 4194304
           -> raise the pool's limit or reservation, add hosts, or choose another"#]]).await;
 }

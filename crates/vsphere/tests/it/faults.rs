@@ -1,4 +1,4 @@
-//! What vCenter's faults come to, from the first answer to the last, and what is left of the machine.
+//! What vCenter's faults come to, from the first answer to the last, and what is left of the instance.
 
 use expect_test::{Expect, expect};
 use joiner_cloud::{CloudError, CloudProvider};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::bench::{World, class, order};
 
-/// What is answered to one order that is repeated so often, and how many machines are there then.
+/// What is answered to one order that is repeated so often, and how many instances are there then.
 async fn answered(script: &str, tries: usize) -> String {
     let world = World::new();
     world.server.trouble(script).expect("it is understood");
@@ -21,7 +21,7 @@ async fn answered(script: &str, tries: usize) -> String {
             Err(other) => format!("{other:?}"),
         });
     }
-    let left = world.all_machines().await.len();
+    let left = world.all_instances().await.len();
     format!("{script}: {}, {left} left", told.join(", "))
 }
 
@@ -34,7 +34,7 @@ async fn check(rows: &[(&str, usize)], expected: &Expect) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_machine_that_is_switched_on() {
+async fn of_an_instance_that_is_switched_on() {
     let rows = [
         ("fault InsufficientMemoryResourcesFault on PowerOnVM_Task always", 1),
         ("fault NoDiskSpace on PowerOnVM_Task always", 1),
@@ -65,7 +65,7 @@ async fn of_a_machine_that_is_switched_on() {
         fault SomethingNew on PowerOnVM_Task 5 times: CreateInstanceFailed, CreateInstanceFailed, CreateInstanceFailed, CreateInstanceFailed, CreateInstanceFailed, 0 left
         fault SomethingNew on PowerOnVM_Task 5 times: CreateInstanceFailed, CreateInstanceFailed, CreateInstanceFailed, CreateInstanceFailed, CreateInstanceFailed, made, 1 left
         fault ManagedObjectNotFound on PowerOnVM_Task once: CreateInstanceFailed, made, 1 left
-        fault InvalidDeviceSpec on PowerOnVM_Task always: InvalidMachine, 0 left
+        fault InvalidDeviceSpec on PowerOnVM_Task always: InvalidInstance, 0 left
         fault NoPermission on PowerOnVM_Task always: NodeClassNotReady, 0 left
         fault RestrictedVersion on PowerOnVM_Task always: NodeClassNotReady, 0 left
         fault NotEnoughLicenses on PowerOnVM_Task always: NotEnoughLicenses, 0 left
@@ -104,7 +104,7 @@ async fn of_a_template_that_is_cloned() {
         fault ManagedObjectNotFound on CloneVM_Task once: made, 1 left
         fault ManagedObjectNotFound on CloneVM_Task always: NodeClassNotReady, 0 left
         fault NoPermission on CloneVM_Task always: NodeClassNotReady, 0 left
-        task fault InvalidArgument after 1s on CloneVM_Task always: InvalidMachine, 0 left
+        task fault InvalidArgument after 1s on CloneVM_Task always: InvalidInstance, 0 left
         task fault RequestCanceled after 1s on CloneVM_Task once: CreateInstanceFailed, made, 1 left
         fault SomethingNew on CloneVM_Task once: CreateInstanceFailed, made, 1 left"#]]).await;
 }

@@ -1,4 +1,4 @@
-//! Zones whose machines belong to a group of their cluster.
+//! Zones whose instances belong to a group of their cluster.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn in_group(group: &str) -> Arc<NodeClass> {
     class(json!({"zones": [{"name": "az1", "vmGroup": group}]}))
 }
 
-/// Ids of the machines in the group rack1.
+/// Ids of the instances in the group rack1.
 async fn members(world: &World) -> Vec<String> {
     let cluster = world.at("/dc1/host/cluster1").await;
     let path = "configurationEx.group";
@@ -24,7 +24,7 @@ async fn members(world: &World) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_are_in_the_group_of_their_zone_until_they_go() {
+async fn instances_are_in_the_group_of_their_zone_until_they_go() {
     let world = World::new();
     let provider = world.provider();
     let class = in_group("rack1");
@@ -72,7 +72,7 @@ async fn others_in_the_group_stay_in_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_dies_on_the_way_into_the_group_leaves_the_machine_off() {
+async fn a_process_that_dies_on_the_way_into_the_group_leaves_the_instance_off() {
     for mishap in [Mishap::KilledBefore, Mishap::KilledAfter] {
         let world = World::new();
         let order = order(&in_group("rack1"), 1);

@@ -11,7 +11,7 @@ use crate::bench::{World, class, condition, order};
 const NAME: &str = "prod-karp-general-1";
 
 #[tokio::test(start_paused = true)]
-async fn the_hardware_is_upgraded_before_the_machine_starts() {
+async fn the_hardware_is_upgraded_before_the_instance_starts() {
     let world = World::new();
     let order = order(&class(json!({"hardwareVersion": "vmx-20"})), 1);
     world.provider().create(&order).await.expect("nothing is wrong");
@@ -49,7 +49,7 @@ async fn older_hardware_than_the_templates_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_promised_what_the_class_says() {
+async fn an_instance_is_promised_what_the_class_says() {
     let world = World::new();
     let resources = json!({
         "requests": {"cpu": "1G", "memory": "2Gi"},
@@ -124,21 +124,21 @@ async fn passed_through(world: &World, name: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_has_the_devices_of_its_size_and_all_of_its_memory() {
+async fn an_instance_has_the_devices_of_its_size_and_all_of_its_memory() {
     let world = World::new();
-    let machine = world.provider().create(&asking_for_graphics(1, 2)).await;
-    let machine = machine.expect("nothing is wrong");
-    assert_eq!(machine.capacity.get("nvidia.com/gpu"), Quantity::whole(2));
+    let instance = world.provider().create(&asking_for_graphics(1, 2)).await;
+    let instance = instance.expect("nothing is wrong");
+    assert_eq!(instance.capacity.get("nvidia.com/gpu"), Quantity::whole(2));
     assert_eq!(passed_through(&world, NAME).await, ["4318", "4318"]);
     let locked = world.property(NAME, "config.memoryReservationLockedToMax").await;
     assert_eq!(locked.as_deref(), Some("true"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_has_the_share_of_a_card_that_its_size_names() {
+async fn an_instance_has_the_share_of_a_card_that_its_size_names() {
     let world = World::new();
-    let machine = world.provider().create(&asking_for_graphics(1, 1)).await;
-    assert_eq!(machine.expect("nothing is wrong").labels[label::INSTANCE_TYPE], "share");
+    let instance = world.provider().create(&asking_for_graphics(1, 1)).await;
+    assert_eq!(instance.expect("nothing is wrong").labels[label::INSTANCE_TYPE], "share");
     assert_eq!(passed_through(&world, NAME).await, ["grid_a100-10c"]);
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use joiner_cloud::{
-    CloudProvider, adoption::Adoption, conformance::Mishap, machine::Machine, order::Order,
+    CloudProvider, adoption::Adoption, conformance::Mishap, instance::Instance, order::Order,
 };
 use joiner_vim::spec::ConfigSpec;
 use serde_json::{Value, json};
@@ -35,24 +35,24 @@ async fn texts(world: &World) -> Vec<&'static str> {
     kept
 }
 
-async fn made(world: &World, user_data: Value) -> (Order, Machine) {
+async fn made(world: &World, user_data: Value) -> (Order, Instance) {
     let order = order(&class(json!({"userData": user_data})), 1);
-    let machine = world.provider().create(&order).await.expect("nothing is wrong");
-    assert!(machine.holds_join_data);
-    (order, machine)
+    let instance = world.provider().create(&order).await.expect("nothing is wrong");
+    assert!(instance.holds_join_data);
+    (order, instance)
 }
 
 #[tokio::test(start_paused = true)]
 async fn texts_of_every_format_are_emptied_and_what_the_guest_knows_itself_by_stays() {
     for (type_, own) in [("cloud-config", &TEXTS[..2]), ("ignition", &TEXTS[2..4])] {
         let world = World::new();
-        let (order, machine) = made(&world, json!({"type": type_})).await;
+        let (order, instance) = made(&world, json!({"type": type_})).await;
         assert_eq!(texts(&world).await, own, "{type_}");
         // Talos takes a whole configuration of the user's; only its key counts here.
         world.change_settings(NAME, &[("guestinfo.talos.config", "c2VjcmV0")]).await;
         let before = setting(&world, "guestinfo.metadata").await;
         let provider = world.provider();
-        provider.empty_join_data(&order.claim, &machine.provider_id).await.unwrap();
+        provider.empty_join_data(&order.claim, &instance.provider_id).await.unwrap();
         assert_eq!(texts(&world).await, [] as [&str; 0], "{type_}");
         assert_eq!(setting(&world, "guestinfo.metadata").await, before);
         assert!(
@@ -70,8 +70,8 @@ async fn it_is_done_once_and_begun_again_wherever_a_process_was_killed() {
     for mishap in [Mishap::KilledBefore, Mishap::KilledAfter] {
         for call in ["FindAllByUuid", "ReconfigVM_Task"] {
             let world = World::new();
-            let (order, machine) = made(&world, json!({"type": "ignition"})).await;
-            let id = machine.provider_id.as_str();
+            let (order, instance) = made(&world, json!({"type": "ignition"})).await;
+            let id = instance.provider_id.as_str();
             world.arm_at(mishap, call);
             let killed =
                 world.until_killed(async |own| own.empty_join_data(&order.claim, id).await);

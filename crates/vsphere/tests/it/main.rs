@@ -1,4 +1,4 @@
-//! What a `VsphereNodeClass` says, and which machines follow from it.
+//! What a `VsphereNodeClass` says, and which instances follow from it.
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
 #![expect(clippy::needless_pass_by_value, reason = "values of tests are made for one call")]
@@ -17,8 +17,8 @@ mod doctor;
 mod faults;
 mod groups;
 mod hardware;
+mod instances;
 mod join_data;
-mod machines;
 mod namesakes;
 mod operation;
 mod policies;
@@ -31,7 +31,7 @@ mod trouble;
 mod zones;
 
 use joiner_core::{instance_type::InstanceType, label};
-use joiner_vsphere::{Machines, NodeClass, NotReady, Settings};
+use joiner_vsphere::{Instances, NodeClass, NotReady, Settings};
 
 /// Reads the spec of a class named `general`, in YAML.
 fn read(spec: &str) -> Result<NodeClass, String> {
@@ -43,15 +43,15 @@ fn read(spec: &str) -> Result<NodeClass, String> {
     NodeClass::read(&object).map_err(|error| error.to_string())
 }
 
-/// The machines of a class, with the settings that nobody has changed.
-fn machines(spec: &str) -> Result<Machines, NotReady> {
-    read(spec).expect("the schema accepts it").machines(&Settings::default())
+/// The instances of a class, with the settings that nobody has changed.
+fn instances(spec: &str) -> Result<Instances, NotReady> {
+    read(spec).expect("the schema accepts it").instances(&Settings::default())
 }
 
-/// Everything about machines that a plan depends on.
-fn describe(machines: &Machines) -> String {
+/// Everything about instances that a plan depends on.
+fn describe(instances: &Instances) -> String {
     let mut lines = Vec::new();
-    for made in &machines.types {
+    for made in &instances.types {
         lines.push(made.name.clone());
         for (key, requirement) in made.requirements.iter() {
             let values: Vec<&str> = requirement.values().iter().map(String::as_str).collect();
@@ -65,12 +65,12 @@ fn describe(machines: &Machines) -> String {
         let free = made.offerings.first().map(|offering| made.allocatable(offering));
         lines.push(format!("  for pods: {}", free.unwrap_or_default()));
     }
-    lines.extend(machines.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(instances.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n") + "\n"
 }
 
 /// One line for each type: name, where it can be had and for how much, and one of its resources.
-fn summary(machines: &Machines, resource: &str) -> String {
+fn summary(instances: &Instances, resource: &str) -> String {
     let line = |made: &InstanceType| {
         let places: Vec<String> = made
             .offerings
@@ -83,5 +83,5 @@ fn summary(machines: &Machines, resource: &str) -> String {
             .collect();
         format!("{}: {resource} {}, {}", made.name, made.capacity.get(resource), places.join(", "))
     };
-    machines.types.iter().map(line).collect::<Vec<_>>().join("\n")
+    instances.types.iter().map(line).collect::<Vec<_>>().join("\n")
 }

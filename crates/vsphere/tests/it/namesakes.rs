@@ -3,7 +3,7 @@
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion,
     adoption::Adoption,
-    machine::Machine,
+    instance::Instance,
     order::{ClaimId, Order},
 };
 use joiner_vsphere::Vsphere;
@@ -16,10 +16,10 @@ use crate::{
 
 const NAME: &str = "prod-karp-general-1";
 
-async fn made(world: &World) -> (Order, Machine) {
+async fn made(world: &World) -> (Order, Instance) {
     let order = order(&class(json!({})), 1);
-    let machine = world.provider().create(&order).await.expect("nothing is wrong");
-    (order, machine)
+    let instance = world.provider().create(&order).await.expect("nothing is wrong");
+    (order, instance)
 }
 
 async fn cluster_uid(world: &World) -> Option<String> {
@@ -35,9 +35,9 @@ async fn forget_the_cluster(world: &World) {
 #[tokio::test(start_paused = true)]
 async fn an_instance_says_which_cluster_of_the_name_it_is_of() {
     let world = World::new();
-    let (_, machine) = made(&world).await;
+    let (_, instance) = made(&world).await;
     assert_eq!(cluster_uid(&world).await.as_deref(), Some(CLUSTER_UID));
-    assert!(!machine.cluster_unproven);
+    assert!(!instance.cluster_unproven);
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,18 +64,18 @@ async fn another_cluster_of_the_name_is_told_of_once_and_what_to_do() {
 #[tokio::test(start_paused = true)]
 async fn a_mark_without_a_cluster_is_completed_and_nothing_else_changes() {
     let world = World::new();
-    let (order, machine) = made(&world).await;
-    let before = world.all_machines().await;
+    let (order, instance) = made(&world).await;
+    let before = world.all_instances().await;
     forget_the_cluster(&world).await;
     let provider = world.provider();
     let found = provider.list().await.unwrap().remove(0);
     assert!(found.cluster_unproven);
     assert_eq!(found.claim.as_ref(), Some(&order.claim));
-    let again = provider.get(&machine.provider_id).await.unwrap();
+    let again = provider.get(&instance.provider_id).await.unwrap();
     assert!(again.is_some(), "its claim still has it meanwhile");
     let by = Adoption { claim: order.claim.clone(), ..Adoption::default() };
     assert_eq!(provider.adopt(&found, &by).await, Ok(true));
-    assert_eq!(world.all_machines().await, before);
+    assert_eq!(world.all_instances().await, before);
     assert!(!provider.list().await.unwrap()[0].cluster_unproven);
     assert_eq!(world.elsewhere().provider().list().await, Ok(Vec::new()));
     assert_eq!(world.elsewhere().provider().adopt(&found, &by).await, Ok(false));
@@ -84,43 +84,43 @@ async fn a_mark_without_a_cluster_is_completed_and_nothing_else_changes() {
 #[tokio::test(start_paused = true)]
 async fn a_creation_goes_on_with_what_an_older_process_has_begun() {
     let world = World::new();
-    let (order, machine) = made(&world).await;
+    let (order, instance) = made(&world).await;
     forget_the_cluster(&world).await;
     let again = world.provider().create(&order).await.unwrap();
-    assert_eq!(again.provider_id, machine.provider_id);
+    assert_eq!(again.provider_id, instance.provider_id);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_mark_without_a_cluster_is_enough_for_its_claim_and_for_nobody_else() {
     let world = World::new();
-    let (order, machine) = made(&world).await;
+    let (order, instance) = made(&world).await;
     forget_the_cluster(&world).await;
-    let id = Some(machine.provider_id.as_str());
+    let id = Some(instance.provider_id.as_str());
     let provider = world.provider();
     provider.delete(&ClaimId::default(), id).await.expect_err("nothing says that it may go");
-    assert_eq!(world.all_machines().await.len(), 1);
+    assert_eq!(world.all_instances().await.len(), 1);
     world.remove(&provider, &order.claim, id).await;
-    assert_eq!(world.all_machines().await.len(), 0);
+    assert_eq!(world.all_instances().await.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_made_listed_or_removed_while_nobody_has_said_which_cluster_it_is() {
     let world = World::new();
-    let (order, machine) = made(&world).await;
-    let before = world.all_machines().await;
+    let (order, instance) = made(&world).await;
+    let before = world.all_instances().await;
     let provider = Vsphere::new(world.admin.clone(), world.clock.clone(), world.settings.clone());
     let is_unknown = |error: Option<CloudError>| {
         let Some(CloudError::Unknown(why)) = error else { panic!("it is not known: {error:?}") };
         assert!(why.contains("kube-system"), "{why}");
     };
-    let id = machine.provider_id.as_str();
+    let id = instance.provider_id.as_str();
     is_unknown(provider.list().await.err());
     is_unknown(provider.get(id).await.err());
     is_unknown(provider.create(&order).await.err());
     is_unknown(provider.delete(&order.claim, Some(id)).await.err());
     is_unknown(provider.delete(&order.claim, None).await.err());
     is_unknown(provider.empty_join_data(&order.claim, id).await.err());
-    assert_eq!(world.all_machines().await, before);
+    assert_eq!(world.all_instances().await, before);
     provider.acts_for(CLUSTER_UID);
     assert_eq!(provider.delete(&order.claim, Some(id)).await, Ok(Deletion::Gone));
 }

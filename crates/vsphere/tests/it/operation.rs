@@ -1,4 +1,4 @@
-//! Day two: sessions, what people are told, what dashboards see, and machines that others left.
+//! Day two: sessions, what people are told, what dashboards see, and instances that others left.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use joiner_cloud::{
     CloudError, CloudProvider,
     adoption::Adoption,
     class::NodeClass,
-    machine::Measured,
+    instance::Measured,
     notes::{About, Says},
     order::ClaimId,
 };
@@ -111,7 +111,7 @@ async fn people_hear_of_a_clone_and_how_far_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn people_hear_why_a_machine_cannot_be_had() {
+async fn people_hear_why_an_instance_cannot_be_had() {
     let world = World::new();
     let provider = world.provider();
     let mut huge = order(&class(json!({})), 1);
@@ -126,7 +126,7 @@ async fn people_hear_why_a_machine_cannot_be_had() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn people_hear_whose_machine_is_in_the_way() {
+async fn people_hear_whose_instance_is_in_the_way() {
     let world = World::new();
     let foreign = world.clone_as_somebody(NAME, ConfigSpec::default()).await;
     let provider = world.provider();
@@ -169,7 +169,7 @@ async fn a_class_whose_orders_make_no_sense_is_taken_out_of_use_for_a_while() {
     assert_eq!(judged.0, Some(true), "two may be chance");
     provider.create(&order(&class, 3)).await.expect_err("it makes no sense");
     let (holds, reason, message) = condition(&provider, &class, "OrdersAccepted").await;
-    assert_eq!((holds, reason.as_str()), (Some(false), "InvalidMachine"));
+    assert_eq!((holds, reason.as_str()), (Some(false), "InvalidInstance"));
     assert!(message.contains("InvalidArgument"), "{message}");
     world.clock.sleep(Duration::from_mins(15)).await;
     let judged = condition(&provider, &class, "OrdersAccepted").await;
@@ -219,7 +219,7 @@ async fn dashboards_see_what_happens_in_a_vcenter() {
     assert!(!later.iter().any(is_away), "it may be had again: {later:#?}");
 }
 
-/// The settings of a machine by their keys.
+/// The settings of an instance by their keys.
 async fn settings(world: &World, name: &str) -> BTreeMap<String, String> {
     let vm = world.at(&format!("/dc1/vm/k8s/{name}")).await;
     let read = world.admin.read(&[vm], &["config.extraConfig"]).await.expect("it answers");
@@ -246,7 +246,7 @@ fn adoption() -> Adoption {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_of_the_predecessor_gets_its_claims_mark_and_keeps_its_identity() {
+async fn an_instance_of_the_predecessor_gets_its_claims_mark_and_keeps_its_identity() {
     let world = World::new();
     world.clone_as_somebody(NAME, ConfigSpec::default()).await;
     world.server.tag(&format!("/dc1/vm/k8s/{NAME}"), "karpenter.sh/clustername", "prod").unwrap();
@@ -276,7 +276,7 @@ async fn a_machine_of_the_predecessor_gets_its_claims_mark_and_keeps_its_identit
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tag_alone_makes_no_machine_ours() {
+async fn a_tag_alone_makes_no_instance_ours() {
     let world = World::new();
     let id = world.clone_as_somebody("control-plane-1", ConfigSpec::default()).await;
     let path = "/dc1/vm/k8s/control-plane-1";
@@ -287,7 +287,7 @@ async fn a_tag_alone_makes_no_machine_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_no_host_has_any_more_is_lost_and_one_whose_files_are_away_is_not() {
+async fn an_instance_that_no_host_has_any_more_is_lost_and_one_whose_files_are_away_is_not() {
     let world = World::new();
     let provider = world.provider();
     let made = provider.create(&order(&class(json!({})), 1)).await.unwrap();
@@ -296,7 +296,7 @@ async fn a_machine_that_no_host_has_any_more_is_lost_and_one_whose_files_are_awa
     {
         world.server.lose_vm(NAME, Some(why)).unwrap();
         let found = provider.get(&made.provider_id).await.unwrap();
-        assert_eq!(found.map(|machine| machine.lost), Some(is_lost), "{why:?}");
+        assert_eq!(found.map(|instance| instance.lost), Some(is_lost), "{why:?}");
         let listed = provider.list().await.unwrap();
         assert_eq!(listed.iter().map(|own| own.lost).collect::<Vec<_>>(), [is_lost], "{why:?}");
     }
@@ -323,7 +323,7 @@ async fn memory_is_a_guess_until_a_node_of_the_type_and_image_has_shown_it() {
     };
     assert!(provider.measured(&measured));
     assert_eq!(memory(), 3911 << 20);
-    assert!(!world.provider().measured(&measured), "a new process looks at the machine first");
+    assert!(!world.provider().measured(&measured), "a new process looks at the instance first");
 }
 
 #[tokio::test(start_paused = true)]
@@ -348,7 +348,7 @@ async fn a_place_without_room_is_not_offered_where_the_class_asks_to_look() {
     assert!(offered(&careful).await);
     (1..=8).for_each(|n| world.server.maintain_host(&format!("esx{n}"), true).unwrap());
     world.clock.sleep(Duration::from_mins(1)).await;
-    assert!(!offered(&careful).await, "no host takes machines");
+    assert!(!offered(&careful).await, "no host takes instances");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Storage policies: where machines may be, and what is said of classes that lead elsewhere.
+//! Storage policies: where instances may be, and what is said of classes that lead elsewhere.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn with_policy(datastores: &str, policy: &str) -> Arc<NodeClass> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_goes_where_its_policy_is_met_and_its_disks_keep_it() {
+async fn an_instance_goes_where_its_policy_is_met_and_its_disks_keep_it() {
     let world = world();
     let class = with_policy("pod1", "gold");
     world.provider().create(&order(&class, 1)).await.expect("nothing is wrong");
@@ -89,10 +89,10 @@ async fn another_policy_is_drift() {
     let world = world();
     let before = with_policy("pod1", "gold");
     let provider = world.provider();
-    let machine = provider.create(&order(&before, 1)).await.expect("nothing is wrong");
-    assert_eq!(provider.drift(&machine, &before).await, Ok(None));
+    let instance = provider.create(&order(&before, 1)).await.expect("nothing is wrong");
+    assert_eq!(provider.drift(&instance, &before).await, Ok(None));
     let mut after = NodeClass::clone(&before);
     after.generation += 1;
     after.spec["storagePolicyName"] = Value::Null;
-    assert_eq!(provider.drift(&machine, &after).await, Ok(Some("NodeClassDrift".to_owned())));
+    assert_eq!(provider.drift(&instance, &after).await, Ok(Some("NodeClassDrift".to_owned())));
 }

@@ -42,23 +42,23 @@ async fn a_clone_without_room_is_a_want_of_capacity_and_the_next_size_is_tried()
     let simulator = Simulator::start(&program).await;
     let provider = simulator.provider();
     simulator.refuse(refusal("CloneVM_Task", "InsufficientHostCapacityFault", 1)).await;
-    let machine = provider.create(&order_of(1, json!({}))).await.unwrap();
-    assert_eq!(machine.labels["karpenter.vsphere.com/instance-cpu"], "8", "{machine:?}");
+    let instance = provider.create(&order_of(1, json!({}))).await.unwrap();
+    assert_eq!(instance.labels["karpenter.vsphere.com/instance-cpu"], "8", "{instance:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_cannot_be_started_for_want_of_space_is_made_on_another_datastore() {
+async fn an_instance_that_cannot_be_started_for_want_of_space_is_made_on_another_datastore() {
     let Some(program) = Vcsim::installed() else { return };
     let simulator = Simulator::start(&program).await;
     simulator.tag_datastores().await;
     let provider = simulator.provider();
     let order = order_of(1, json!({"datastoreSelector": {"tags": {"k8s": "yes"}}}));
     simulator.refuse(refusal("PowerOnVM_Task", "NoDiskSpace", 1)).await;
-    let machine = provider.create(&order).await.unwrap();
-    let first = simulator.datastore_of(&machine.provider_id).await;
+    let instance = provider.create(&order).await.unwrap();
+    let first = simulator.datastore_of(&instance.provider_id).await;
     assert_eq!(simulator.count().await, 1, "the first one is gone");
 
-    // The full one is left alone for a while: the next machine is made where there was room.
+    // The full one is left alone for a while: the next instance is made where there was room.
     let order = order_of(2, json!({"datastoreSelector": {"tags": {"k8s": "yes"}}}));
     let second = provider.create(&order).await.unwrap();
     assert_eq!(simulator.datastore_of(&second.provider_id).await, first);

@@ -69,8 +69,8 @@ async fn a_guest_is_told_about_each_adapter() {
         gateway: None,
     };
     let inputs = OrderInputs { addresses: vec![address], ..order.inputs.clone() };
-    let machine = provider(&vim).create(&Order { inputs, ..order }).await;
-    machine.expect("nothing is wrong");
+    let instance = provider(&vim).create(&Order { inputs, ..order }).await;
+    instance.expect("nothing is wrong");
     let vm = at(&vim, NAME).await;
     let paths = ["config.hardware.device", "config.extraConfig", "runtime.powerState", "network"];
     let read = vim.read(&[vm], &paths).await.expect("it answers").remove(0);
@@ -126,7 +126,7 @@ async fn a_group_that_is_not_there_is_told() {
 }
 
 #[tokio::test]
-async fn machines_are_kept_apart() {
+async fn instances_are_kept_apart() {
     let Some((_vcsim, vim)) = start().await else { return };
     let order = ordered(json!({"antiAffinity": "preferred"}));
     let provider = provider(&vim);
@@ -140,15 +140,15 @@ async fn machines_are_kept_apart() {
 }
 
 #[tokio::test]
-async fn a_machine_has_the_devices_of_its_size() {
+async fn an_instance_has_the_devices_of_its_size() {
     let Some((_vcsim, vim)) = start().await else { return };
     let card = json!({"vendorId": "0x10de", "deviceId": "0x20b5"});
     let order = ordered(json!({"instanceTypes": [{
         "os": "linux", "cpu": 4, "memory": 16, "zone": "az1", "name": "a100",
         "pciDevices": [card], "vgpu": {"profile": "grid_a100-10c"},
     }]}));
-    let machine = provider(&vim).create(&order).await.expect("nothing is wrong");
-    assert_eq!(machine.capacity.get("nvidia.com/gpu"), Quantity::whole(2));
+    let instance = provider(&vim).create(&order).await.expect("nothing is wrong");
+    assert_eq!(instance.capacity.get("nvidia.com/gpu"), Quantity::whole(2));
     let vm = at(&vim, NAME).await;
     let paths = ["config.hardware.device", "config.memoryReservationLockedToMax"];
     let read = vim.read(&[vm], &paths).await.expect("it answers").remove(0);

@@ -2,12 +2,12 @@
 
 use expect_test::{Expect, expect};
 
-use crate::{machines, read};
+use crate::{instances, read};
 
 /// What a controller would say of a class that the API server accepts.
 #[track_caller]
 fn not_ready(spec: &str, expected: &Expect) {
-    let problem = machines(spec).expect_err("it cannot be used").to_string();
+    let problem = instances(spec).expect_err("it cannot be used").to_string();
     expected
         .assert_eq(&problem.replace("; Invalid", "\nInvalid").replace(": Invalid", ":\nInvalid"));
 }
@@ -50,23 +50,23 @@ fn every_bad_field_is_told_at_once() {
             InvalidInstanceType: spec.instanceTypes[0].memory: is missing; write GiB as a whole number such as 16, or an amount such as 16Gi
             InvalidInstanceType: spec.instanceTypes[0].os: is missing; write linux or windows
             InvalidInstanceType: spec.instanceTypes[1].cpu: "many" is no number of CPUs; write a whole number from 1 to 9999
-            InvalidInstanceType: spec.instanceTypes[1].memory: "16.5" is no machine's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
+            InvalidInstanceType: spec.instanceTypes[1].memory: "16.5" is no instance's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
             InvalidInstanceType: spec.instanceTypes[1].os: "beos" is not known; write linux or windows
             InvalidInstanceType: spec.instanceTypes[1].arch: "ppc64le" is not known; write amd64 or arm64
             InvalidInstanceType: spec.instanceTypes[1].zone: "a/b" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
             InvalidInstanceType: spec.instanceTypes[1].region: "-x" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
             InvalidInstanceType: spec.instanceTypes[1].maxPods: "513" is no number of pods; write a whole number from 1 to 512, or leave it out
             InvalidInstanceType: spec.instanceTypes[2].cpu: "0" is no number of CPUs; write a whole number from 1 to 9999
-            InvalidInstanceType: spec.instanceTypes[2].memory: "0" is no machine's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
+            InvalidInstanceType: spec.instanceTypes[2].memory: "0" is no instance's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
             InvalidInstanceType: spec.instanceTypes[2].price: "-1" is no price; write a number of 0 or more
             InvalidInstanceType: spec.instanceTypes[2].name: "_" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
             InvalidInstanceType: spec.instanceTypes[2].diskSize: -5 is no disk's size; write GiB, or 0 to keep the template's
             InvalidInstanceType: spec.instanceTypes[2].maxPods: "0" is no number of pods; write a whole number from 1 to 512, or leave it out
             InvalidInstanceType: spec.instanceTypes[3].cpu: "2.5" is no number of CPUs; write a whole number from 1 to 9999
-            InvalidInstanceType: spec.instanceTypes[3].memory: "-4Gi" is no machine's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
+            InvalidInstanceType: spec.instanceTypes[3].memory: "-4Gi" is no instance's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
             InvalidInstanceType: spec.instanceTypes[3].price: "free" is no price; write a number of 0 or more
             InvalidInstanceType: spec.instanceTypes[4].cpu: "10000" is no number of CPUs; write a whole number from 1 to 9999
-            InvalidInstanceType: spec.instanceTypes[4].memory: "99999999999999999999" is no machine's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
+            InvalidInstanceType: spec.instanceTypes[4].memory: "99999999999999999999" is no instance's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
             InvalidInstanceType: spec.instanceTypes[4].extendedResources["gpu"]: is no extended resource; write a name such as nvidia.com/gpu
             InvalidInstanceType: spec.instanceTypes[4].extendedResources["nvidia.com/gpu"]: 500m cannot be had; write a whole number
             InvalidInstanceType: spec.instanceTypes[4].labels["a/b/c"]: is no label; write a key such as example.com/disk

@@ -32,7 +32,7 @@ fn row(line: &'static str) -> Row {
     let places = [
         ("the vCenter's root", "/"),
         ("the datacenter", "/dc1"),
-        ("the folder of machines", "/dc1/vm/k8s"),
+        ("the folder of instances", "/dc1/vm/k8s"),
         ("the template", "/dc1/vm/templates/ubuntu-2404"),
         ("the cluster", "/dc1/host/cluster1"),
         ("each datastore", "/dc1/datastore/datastore1"),
@@ -53,7 +53,7 @@ pub(crate) fn account_with(wanted: impl Fn(&str) -> bool) -> Account {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_enough_from_the_first_look_to_the_end_of_a_machine() {
+async fn it_is_enough_from_the_first_look_to_the_end_of_an_instance() {
     let mut inventory = Inventory::small();
     inventory.accounts = vec![account_with(|_| true)];
     let world = World::of(inventory);
@@ -69,7 +69,7 @@ async fn it_is_enough_from_the_first_look_to_the_end_of_a_machine() {
     let wrong: Vec<_> = found.iter().filter(|own| own.severity == Severity::Problem).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     let order = order(&class, 1);
-    let machine = provider.create(&order).await.expect("it is made");
-    world.remove(&provider, &order.claim, Some(&machine.provider_id)).await;
+    let instance = provider.create(&order).await.expect("it is made");
+    world.remove(&provider, &order.claim, Some(&instance.provider_id)).await;
     assert_eq!(world.server.picture().vms.len(), 1, "the template is left");
 }

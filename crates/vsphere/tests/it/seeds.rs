@@ -8,7 +8,7 @@ use joiner_cloud::{
     class::NodeClass,
     conformance::Mishap,
     inputs::OrderInputs,
-    machine::Machine,
+    instance::Instance,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -26,7 +26,7 @@ use crate::bench::{World, class, condition, order, rke2};
 
 const NAME: &str = "prod-karp-general-1";
 
-async fn made(world: &World, order: &Order) -> Machine {
+async fn made(world: &World, order: &Order) -> Instance {
     world.provider().create(order).await.expect("nothing is wrong")
 }
 
@@ -38,7 +38,7 @@ fn later(class: &Arc<NodeClass>, change: impl FnOnce(&mut NodeClass)) -> Arc<Nod
 }
 
 #[tokio::test(start_paused = true)]
-async fn d01_a_list_shows_every_machine_of_the_cluster() {
+async fn d01_a_list_shows_every_instance_of_the_cluster() {
     let world = World::new();
     let class = class(json!({}));
     for number in 1..=3 {
@@ -51,11 +51,11 @@ async fn d01_a_list_shows_every_machine_of_the_cluster() {
 async fn d02_a_change_of_the_class_is_drift() {
     let world = World::new();
     let before = class(json!({}));
-    let machine = made(&world, &order(&before, 1)).await;
+    let instance = made(&world, &order(&before, 1)).await;
     let provider = world.provider();
-    assert_eq!(provider.drift(&machine, &before).await, Ok(None));
+    assert_eq!(provider.drift(&instance, &before).await, Ok(None));
     let after = later(&before, |class| class.spec["tags"] = json!({"owner": "me"}));
-    assert_eq!(provider.drift(&machine, &after).await, Ok(Some("NodeClassDrift".to_owned())));
+    assert_eq!(provider.drift(&instance, &after).await, Ok(Some("NodeClassDrift".to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,30 +113,30 @@ async fn d07_memory_is_counted_in_mebibytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d08_a_machine_that_is_off_can_be_removed() {
+async fn d08_an_instance_that_is_off_can_be_removed() {
     let world = World::new();
     let order = order(&class(json!({})), 1);
     world.arm_at(Mishap::KilledBefore, "PowerOnVM_Task");
     world.until_killed(async |provider| provider.create(&order).await).await;
     world.remove(&world.provider(), &order.claim, None).await;
-    assert_eq!(world.all_machines().await.len(), 0);
+    assert_eq!(world.all_instances().await.len(), 0);
     assert_eq!(world.server.count("PowerOffVM_Task"), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn d09_a_machine_whose_tags_are_missing_is_still_known() {
+async fn d09_an_instance_whose_tags_are_missing_is_still_known() {
     let world = World::new();
     world.server.trouble("http 503 on /rest always").unwrap();
     let order = order(&class(json!({})), 1);
-    let machine = made(&world, &order).await;
-    assert_eq!(world.provider().create(&order).await.unwrap().provider_id, machine.provider_id);
+    let instance = made(&world, &order).await;
+    assert_eq!(world.provider().create(&order).await.unwrap().provider_id, instance.provider_id);
     world.server.calm();
     let listed = world.provider().list().await.unwrap();
     assert_eq!(listed.first().and_then(|own| own.claim.clone()), Some(order.claim));
 }
 
 #[tokio::test(start_paused = true)]
-async fn d10_a_machine_of_an_earlier_attempt_is_adopted() {
+async fn d10_an_instance_of_an_earlier_attempt_is_adopted() {
     let world = World::new();
     let order = order(&class(json!({})), 1);
     let first = made(&world, &order).await;
@@ -145,7 +145,7 @@ async fn d10_a_machine_of_an_earlier_attempt_is_adopted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d11_a_machine_that_cannot_be_switched_on_is_tried_again() {
+async fn d11_an_instance_that_cannot_be_switched_on_is_tried_again() {
     let world = World::new();
     world.server.trouble("fault HostNotConnected on PowerOnVM_Task once").unwrap();
     let order = order(&class(json!({})), 1);
@@ -185,10 +185,10 @@ async fn d13_a_session_that_expires_is_begun_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d14_machines_are_on_demand() {
+async fn d14_instances_are_on_demand() {
     let world = World::new();
-    let machine = made(&world, &order(&class(json!({})), 1)).await;
-    assert_eq!(machine.labels[label::CAPACITY_TYPE], "on-demand");
+    let instance = made(&world, &order(&class(json!({})), 1)).await;
+    assert_eq!(instance.labels[label::CAPACITY_TYPE], "on-demand");
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,8 +198,8 @@ async fn d15_the_cheapest_size_that_fits_is_taken() {
         {"os": "linux", "cpu": 8, "memory": 32, "zone": "az1"},
         {"os": "linux", "cpu": 2, "memory": 4, "zone": "az1"},
     ]}));
-    let machine = made(&world, &order(&reversed, 1)).await;
-    assert_eq!(machine.labels[label::INSTANCE_TYPE], "vsphere-vm.cpu-2.mem-4gb.os-linux");
+    let instance = made(&world, &order(&reversed, 1)).await;
+    assert_eq!(instance.labels[label::INSTANCE_TYPE], "vsphere-vm.cpu-2.mem-4gb.os-linux");
 }
 
 #[tokio::test(start_paused = true)]
@@ -211,7 +211,7 @@ async fn d16_a_want_of_room_is_told_and_remembered() {
     let provider = world.provider();
     let answer = provider.create(&large).await;
     assert!(matches!(answer, Err(CloudError::InsufficientCapacity(_))), "{answer:?}");
-    assert_eq!(world.all_machines().await.len(), 0, "nothing half made is left");
+    assert_eq!(world.all_instances().await.len(), 0, "nothing half made is left");
     let available = |provider: &joiner_vsphere::Vsphere| {
         let types = provider.instance_types("general", &class).unwrap();
         types.iter().map(|own| own.offerings[0].available).collect::<Vec<bool>>()
@@ -222,7 +222,7 @@ async fn d16_a_want_of_room_is_told_and_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d17_a_machine_goes_where_its_zone_is() {
+async fn d17_an_instance_goes_where_its_zone_is() {
     let world = World::new();
     let zoned = class(json!({
         "instanceTypes": [{"os": "linux", "cpu": 2, "memory": 4}],
@@ -233,21 +233,21 @@ async fn d17_a_machine_goes_where_its_zone_is() {
     }));
     let mut order = order(&zoned, 1);
     order.requirements.add(label::ZONE, Requirement::one_of(["b"]));
-    let machine = made(&world, &order).await;
-    assert_eq!(machine.labels[label::ZONE], "b");
-    assert_eq!(machine.labels[label::REGION], "east");
-    assert_eq!(machine.labels[label::ARCH], "amd64");
+    let instance = made(&world, &order).await;
+    assert_eq!(instance.labels[label::ZONE], "b");
+    assert_eq!(instance.labels[label::REGION], "east");
+    assert_eq!(instance.labels[label::ARCH], "amd64");
     let vm = world.server.vm(NAME).expect("it is there");
     assert_eq!(vm.pool.as_deref(), Some("workers"));
     assert!(vm.disks.iter().all(|disk| disk.starts_with("[datastore2]")), "{:?}", vm.disks);
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_a_machine_has_its_templates_disk_at_least() {
+async fn d18_an_instance_has_its_templates_disk_at_least() {
     let world = World::new();
     let class = class(json!({}));
-    let machine = made(&world, &order(&class, 1)).await;
-    assert_eq!(machine.capacity.get(EPHEMERAL_STORAGE), "20Gi".parse().unwrap());
+    let instance = made(&world, &order(&class, 1)).await;
+    assert_eq!(instance.capacity.get(EPHEMERAL_STORAGE), "20Gi".parse().unwrap());
 }
 
 #[test]
@@ -332,9 +332,9 @@ fn d24_an_endpoint_may_be_a_whole_url() {
 #[tokio::test(start_paused = true)]
 async fn d25_a_selector_that_leads_to_several_things_is_told() {
     let mut inventory = joiner_vcenter::Inventory::small();
-    let mut twin = joiner_vcenter::inventory::Machine::template("ubuntu-2404");
+    let mut twin = joiner_vcenter::inventory::Vm::template("ubuntu-2404");
     twin.folder = "k8s".to_owned();
-    inventory.datacenters[0].machines.push(twin);
+    inventory.datacenters[0].vms.push(twin);
     let world = World::of(inventory);
     let (holds, reason, message) =
         condition(&world.provider(), &class(json!({})), "ImageReady").await;
@@ -349,37 +349,37 @@ async fn d25_a_selector_that_leads_to_several_things_is_told() {
 async fn d26_a_size_that_is_no_more_breaks_nothing() {
     let world = World::new();
     let before = class(json!({}));
-    let machine = made(&world, &order(&before, 1)).await;
+    let instance = made(&world, &order(&before, 1)).await;
     let after = later(&before, |class| {
         class.spec["instanceTypes"] =
             json!([{"os": "linux", "cpu": 8, "memory": 32, "zone": "az1"}]);
     });
     let provider = world.provider();
     provider.instance_types("general", &after).unwrap();
-    let found = provider.get(&machine.provider_id).await.unwrap().expect("it is there");
+    let found = provider.get(&instance.provider_id).await.unwrap().expect("it is there");
     assert_eq!(found.capacity.get(CPU), Quantity::whole(2));
     assert_eq!(provider.list().await.unwrap().len(), 1);
     assert_eq!(provider.drift(&found, &after).await, Ok(None));
 }
 
 #[tokio::test(start_paused = true)]
-async fn d27_a_machine_of_others_is_not_removed() {
+async fn d27_an_instance_of_others_is_not_removed() {
     let world = World::new();
     let id = world.clone_as_somebody("database", ConfigSpec::default()).await;
     let claim = ClaimId { name: "general-1".to_owned(), uid: "uid".to_owned() };
     let answer = world.provider().delete(&claim, Some(&id)).await;
     let Err(CloudError::Invalid(message)) = answer else { panic!("{answer:?}") };
     assert!(message.contains("NotOwned") && message.contains("database"), "{message}");
-    assert_eq!(world.all_machines().await.len(), 1);
+    assert_eq!(world.all_instances().await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn d28_a_machine_knows_its_claims_name() {
+async fn d28_an_instance_knows_its_claims_name() {
     let world = World::new();
     let mut order = order(&class(json!({})), 1);
     order.claim.name = "prod-karp-odd-name".to_owned();
-    let machine = made(&world, &order).await;
-    let found = world.provider().get(&machine.provider_id).await.unwrap().unwrap();
+    let instance = made(&world, &order).await;
+    let found = world.provider().get(&instance.provider_id).await.unwrap().unwrap();
     assert_eq!(found.claim.map(|claim| claim.name), Some("prod-karp-odd-name".to_owned()));
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use joiner_cloud::{CloudError, CloudProvider, machine::Machine};
+use joiner_cloud::{CloudError, CloudProvider, instance::Instance};
 use joiner_core::label;
 use joiner_vcenter::Inventory;
 use joiner_vim::spec::ConfigSpec;
@@ -41,9 +41,9 @@ async fn a_zone_without_room_makes_way_for_another() {
         .server
         .trouble("task fault InsufficientFailoverResourcesFault after 1s on PowerOnVM_Task once")
         .unwrap();
-    let machine = world.provider().create(&order(&class, 1)).await.unwrap();
-    assert_eq!(machine.labels[label::ZONE], "az2");
-    assert_eq!(world.all_machines().await.len(), 1, "the half-made one is gone");
+    let instance = world.provider().create(&order(&class, 1)).await.unwrap();
+    assert_eq!(instance.labels[label::ZONE], "az2");
+    assert_eq!(world.all_instances().await.len(), 1, "the half-made one is gone");
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,11 +65,11 @@ async fn a_template_that_was_replaced_is_looked_for_anew() {
     let provider = world.provider();
     provider.create(&order(&class, 1)).await.unwrap();
     world.server.remove_vm("ubuntu-2404").unwrap();
-    let mut newer = joiner_vcenter::inventory::Machine::template("ubuntu-2604");
+    let mut newer = joiner_vcenter::inventory::Vm::template("ubuntu-2604");
     newer.folder = "templates".to_owned();
-    world.server.add_machine("dc1", &newer).unwrap();
-    let machine = provider.create(&order(&class, 2)).await.unwrap();
-    assert_eq!(machine.image_id.as_deref(), Some("/dc1/vm/templates/ubuntu-2604"));
+    world.server.add_vm("dc1", &newer).unwrap();
+    let instance = provider.create(&order(&class, 2)).await.unwrap();
+    assert_eq!(instance.image_id.as_deref(), Some("/dc1/vm/templates/ubuntu-2604"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,12 +77,12 @@ async fn a_newer_template_is_drift() {
     let world = World::new();
     let class = class(json!({"imageSelector": {"pattern": "ubuntu-*"}}));
     let provider = world.provider();
-    let machine = provider.create(&order(&class, 1)).await.unwrap();
+    let instance = provider.create(&order(&class, 1)).await.unwrap();
     world.clock.sleep(Duration::from_hours(1)).await;
-    let mut newer = joiner_vcenter::inventory::Machine::template("ubuntu-2604");
+    let mut newer = joiner_vcenter::inventory::Vm::template("ubuntu-2604");
     newer.folder = "templates".to_owned();
-    world.server.add_machine("dc1", &newer).unwrap();
-    assert_eq!(provider.drift(&machine, &class).await, Ok(Some("ImageDrift".to_owned())));
+    world.server.add_vm("dc1", &newer).unwrap();
+    assert_eq!(provider.drift(&instance, &class).await, Ok(Some("ImageDrift".to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,9 +90,9 @@ async fn while_nobody_can_say_nothing_drifts() {
     let world = World::new();
     let class = class(json!({}));
     let provider = world.provider();
-    let machine = provider.create(&order(&class, 1)).await.unwrap();
+    let instance = provider.create(&order(&class, 1)).await.unwrap();
     world.server.trouble("http 503 always").unwrap();
-    let answer = provider.drift(&machine, &class).await;
+    let answer = provider.drift(&instance, &class).await;
     assert!(matches!(answer, Err(CloudError::Unknown(_))), "{answer:?}");
 }
 
@@ -166,51 +166,51 @@ async fn a_smaller_disk_than_the_templates_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn volumes_outlive_the_machine_that_they_were_attached_to() {
+async fn volumes_outlive_the_instance_that_they_were_attached_to() {
     let world = World::new();
     let order = order(&class(json!({})), 1);
     let provider = world.provider();
-    let machine = provider.create(&order).await.unwrap();
+    let instance = provider.create(&order).await.unwrap();
     for (file, id) in [("fcd/pv-1.vmdk", Some("id-1")), ("kubevols/pv-2.vmdk", None)] {
         world.server.attach_volume(NAME, 10, &format!("[datastore1] {file}"), id).unwrap();
     }
-    world.remove(&provider, &order.claim, Some(&machine.provider_id)).await;
+    world.remove(&provider, &order.claim, Some(&instance.provider_id)).await;
     let deleted = world.server.deleted_files();
     assert!(!deleted.is_empty(), "its own disk is gone");
     assert!(deleted.iter().all(|file| !file.contains("pv-")), "{deleted:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guest_may_shut_down_before_its_machine_goes() {
+async fn a_guest_may_shut_down_before_its_instance_goes() {
     let world = World::new();
     let soft = class(json!({"powerOffMode": "trySoft"}));
     let order = order(&soft, 1);
     let provider = world.provider();
-    let machine = provider.create(&order).await.unwrap();
+    let instance = provider.create(&order).await.unwrap();
     world.clock.sleep(Duration::from_mins(2)).await;
-    world.remove(&provider, &order.claim, Some(&machine.provider_id)).await;
+    world.remove(&provider, &order.claim, Some(&instance.provider_id)).await;
     assert_eq!(world.server.count("ShutdownGuest"), 1);
     assert_eq!(world.server.count("PowerOffVM_Task"), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_of_the_predecessor_is_listed_found_and_removed() {
+async fn an_instance_of_the_predecessor_is_listed_found_and_removed() {
     let world = World::new();
     let id = world.clone_as_somebody(NAME, ConfigSpec::default()).await;
     world.server.tag(&format!("/dc1/vm/k8s/{NAME}"), "karpenter.sh/clustername", "prod").unwrap();
     let provider = world.provider();
-    let listed: Vec<Machine> = provider.list().await.unwrap();
+    let listed: Vec<Instance> = provider.list().await.unwrap();
     assert_eq!(listed.iter().map(|own| own.provider_id.as_str()).collect::<Vec<_>>(), [&id]);
     let found = provider.get(&id).await.unwrap().expect("it is there");
     let class = class(json!({"networkSelector": {"name": "VM Network"}}));
     assert_eq!(provider.drift(&found, &class).await, Ok(None), "a takeover drifts nothing");
     let order = order(&class, 1);
     world.remove(&provider, &order.claim, Some(&id)).await;
-    assert_eq!(world.all_machines().await.len(), 0);
+    assert_eq!(world.all_instances().await.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_whose_host_is_away_is_not_absent() {
+async fn an_instance_whose_host_is_away_is_not_absent() {
     let world = World::new();
     let provider = world.provider();
     let order = order(&class(json!({})), 1);
@@ -226,8 +226,8 @@ async fn a_machine_whose_host_is_away_is_not_absent() {
 async fn an_account_that_sees_nothing_does_not_say_that_nothing_is_there() {
     let world = World::new();
     let order = order(&class(json!({})), 1);
-    let machine = world.provider().create(&order).await.unwrap();
-    let id = machine.provider_id.as_str();
+    let instance = world.provider().create(&order).await.unwrap();
+    let id = instance.provider_id.as_str();
     let mut blind = world.clone();
     // As if the account had lost its rights on the folder.
     blind.settings.folder = "unseen".to_owned();
@@ -264,5 +264,5 @@ async fn a_clone_that_takes_too_long_is_adopted_when_it_is_there() {
     let answer = provider.create(&order).await;
     assert!(matches!(answer, Err(CloudError::Create { reason: "CloneTimeout", .. })), "{answer:?}");
     provider.create(&order).await.unwrap();
-    assert_eq!(world.all_machines().await.len(), 1);
+    assert_eq!(world.all_instances().await.len(), 1);
 }

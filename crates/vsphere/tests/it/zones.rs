@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use joiner_cloud::{CloudProvider, class::NodeClass};
 use joiner_core::label;
-use joiner_vcenter::inventory::{Cluster, Host, Machine};
+use joiner_vcenter::inventory::{Cluster, Host, Vm};
 use joiner_vsphere::Vsphere;
 use serde_json::json;
 
@@ -74,14 +74,14 @@ async fn tags_that_nobody_can_ask_for_are_no_mismatch() {
 
 /// Where no cloud controller runs, tags do no harm.
 #[tokio::test(start_paused = true)]
-async fn whatever_tags_say_machines_are_made() {
+async fn whatever_tags_say_instances_are_made() {
     let world = tagged(&[(CLUSTER, "k8s-zone", "az2"), ("/dc1", "k8s-region", "dc1")]);
     let status = world.provider().resolve_class(&class(json!({})), None).await.unwrap();
     let zones = status.conditions.iter().find(|own| own.type_ == "ZonesReady").unwrap();
     assert_eq!((zones.holds, zones.blocks), (Some(false), false));
 }
 
-/// Two zones of two hosts each, `az1` and `az2`; in the first runs somebody else's machine with so
+/// Two zones of two hosts each, `az1` and `az2`; in the first runs somebody else's instance with so
 /// many processors.
 fn two_zones(others_cpus: u32) -> World {
     let mut inventory = World::inventory();
@@ -92,11 +92,11 @@ fn two_zones(others_cpus: u32) -> World {
             Cluster { hosts: hosts.collect(), ..Cluster::new(zone) }
         })
         .into();
-    datacenter.machines.push(Machine {
+    datacenter.vms.push(Vm {
         powered_on: true,
         cpus: others_cpus,
         memory_mib: 4096,
-        ..Machine::new("somebody-elses")
+        ..Vm::new("somebody-elses")
     });
     World::of(inventory)
 }
@@ -109,7 +109,7 @@ fn class_of_two_zones() -> Arc<NodeClass> {
     }))
 }
 
-/// Has so many machines made at once; how many went to each zone.
+/// Has so many instances made at once; how many went to each zone.
 async fn made(provider: &Vsphere, numbers: std::ops::Range<u32>) -> BTreeMap<String, usize> {
     let class = class_of_two_zones();
     let creations = numbers.map(|number| {
@@ -119,8 +119,8 @@ async fn made(provider: &Vsphere, numbers: std::ops::Range<u32>) -> BTreeMap<Str
     let creations: Vec<_> = creations.collect();
     let mut zones: BTreeMap<String, usize> = BTreeMap::new();
     for creation in creations {
-        let machine = creation.await.expect("it does not panic").expect("there is room");
-        *zones.entry(machine.labels[label::ZONE].clone()).or_default() += 1;
+        let instance = creation.await.expect("it does not panic").expect("there is room");
+        *zones.entry(instance.labels[label::ZONE].clone()).or_default() += 1;
     }
     zones
 }
@@ -130,13 +130,13 @@ fn zones<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_that_are_made_at_once_are_spread_over_equally_priced_zones() {
+async fn instances_that_are_made_at_once_are_spread_over_equally_priced_zones() {
     let world = two_zones(4);
     assert_eq!(made(&world.provider(), 0..8).await, zones([("az1", 4), ("az2", 4)]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_zone_whose_hosts_are_full_of_other_machines_gets_fewer() {
+async fn a_zone_whose_hosts_are_full_of_other_instances_gets_fewer() {
     let world = two_zones(32);
     assert_eq!(made(&world.provider(), 0..8).await, zones([("az1", 2), ("az2", 6)]));
 }

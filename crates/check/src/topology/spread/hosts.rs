@@ -2,8 +2,8 @@
 //!
 //! There can always be one more host, so a host without any of the pods is the measure as long as none of them runs. Once
 //! some do, the scheduler looks at the hosts that there are, and so may a plan: as far up as the fewest pods that run on
-//! any host, and no further than the fewest that any host has in the end, machines that the plan makes included. Nothing
-//! less holds in whatever order pods and machines come.
+//! any host, and no further than the fewest that any host has in the end, instances that the plan makes included. Nothing
+//! less holds in whatever order pods and instances come.
 
 use std::collections::HashMap;
 
@@ -25,15 +25,15 @@ impl Group<'_, '_, '_> {
         }
         let claims = (0..self.topology.claim_count())
             .filter(|&claim| self.claim_surely_counts(claim, &filter));
-        let nodes = self.staying().filter(|(machine, node)| {
-            filter.surely_counts(node) && (node.node.is_some() || self.counts_on(*machine))
+        let nodes = self.staying().filter(|(instance, node)| {
+            filter.surely_counts(node) && (node.node.is_some() || self.counts_on(*instance))
         });
-        let hosts = claims.chain(nodes.map(|(machine, _)| machine));
+        let hosts = claims.chain(nodes.map(|(instance, _)| instance));
         let ends_up_with = |host: usize| counts.after.get(&host).copied().unwrap_or_default();
         hosts.map(ends_up_with).min().map_or(most, |lowest| lowest.min(most))
     }
 
-    /// Nodes that are not about to go, as machines.
+    /// Nodes that are not about to go, as instances.
     fn staying(&self) -> impl Iterator<Item = (usize, &Node)> {
         let first = self.topology.claim_count();
         let nodes = self.topology.facts.snapshot.nodes.iter().enumerate();
@@ -61,7 +61,7 @@ impl Group<'_, '_, '_> {
         (hosts as i64) < i64::from(wanted)
     }
 
-    /// Whether a machine that the plan makes counts whatever becomes of it.
+    /// Whether an instance that the plan makes counts whatever becomes of it.
     fn claim_surely_counts(&self, claim: usize, filter: &NodeFilter<'_, '_>) -> bool {
         let Some(shape) = &self.topology.shapes[claim] else { return false };
         let well_known = &self.topology.facts.snapshot.catalog.well_known;

@@ -37,7 +37,7 @@ pub(super) fn join(ready: &Ready<'_>, layout: Layout) -> Result<Join, Error> {
     files.push(File::script(
         &join,
         script::script(
-            "Joins this machine to its cluster. Can be run again.",
+            "Joins this instance to its cluster. Can be run again.",
             &[("config", &config), ("socket", socket)],
             &[script::COMMON, script::JOIN_KUBEADM, script::JOINED],
         ),

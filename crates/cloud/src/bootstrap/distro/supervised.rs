@@ -68,7 +68,7 @@ pub(super) fn join(ready: &Ready<'_>, layout: Layout) -> Result<Join, Error> {
     files.push(File::script(
         &join,
         script::script(
-            "Installs the agent and joins this machine to its cluster. Can be run again.",
+            "Installs the agent and joins this instance to its cluster. Can be run again.",
             &values,
             &[script::COMMON, script::SUPERVISED, body, script::JOINED],
         ),
@@ -100,7 +100,7 @@ fn configuration(ready: &Ready<'_>) -> Result<Yaml, Error> {
     Ok(entries.into_iter().filter(|(_, value)| said(value)).collect())
 }
 
-/// The Secret in which a supervisor keeps the password of a node's first contact. A machine that
+/// The Secret in which a supervisor keeps the password of a node's first contact. An instance that
 /// is made anew under its old name is refused as long as it is there.
 pub fn node_password_secret(distro: Distro, node_name: &str) -> Option<String> {
     let suffix = match distro {

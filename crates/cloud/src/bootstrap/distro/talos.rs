@@ -1,6 +1,6 @@
 //! Talos: our values over a machine configuration of the user's.
 //!
-//! The secrets of Talos' own machinery are not in Kubernetes, so the user brings a configuration
+//! The secrets of Talos' own instancery are not in Kubernetes, so the user brings a configuration
 //! that has them.
 
 use super::{Ready, known_id, mirrors, proxy};
@@ -42,7 +42,7 @@ pub(crate) fn configuration(
         Error::new(
             ErrorKind::TalosSecretsMissing,
             base.field,
-            "there is no document with version: v1alpha1 and machine in it",
+            "there is no document with version: v1alpha1 and instance in it",
             "give a worker's configuration as `talosctl gen config` writes it",
         )
     })?;
@@ -159,7 +159,7 @@ fn set_machine(
         (None, _) => warnings.push(Warning::new(
             field,
             "machine.kubelet.image is not there, so the kubelet is of the version that the image \
-             of the machine brings",
+             of the instance brings",
         )),
         (Some(_), None) => {}
     }

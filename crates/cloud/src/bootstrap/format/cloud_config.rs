@@ -87,7 +87,7 @@ pub(crate) fn merged(
     Ok(print(both))
 }
 
-/// Merges, and makes sure that the machine still joins.
+/// Merges, and makes sure that the instance still joins.
 pub(crate) fn merge(mergers: Mergers, ours: &Map, users: &Map, field: &str) -> Result<Map, Error> {
     let both = mergers
         .merge_maps(ours.clone(), users.clone())
@@ -144,7 +144,7 @@ fn warn_about_hostname(ours: &Map, users: &Map, both: &Map, field: &str, report:
             report.warn(
                 field,
                 if kept {
-                    format!("{key} is the machine's own; the user's is not used")
+                    format!("{key} is the instance's own; the user's is not used")
                 } else {
                     format!("{key} is the user's; the Node must be named as its claim expects")
                 },
@@ -229,6 +229,6 @@ fn path_of(file: &Yaml) -> Option<&str> {
 }
 
 fn invalid(field: &str, problem: String) -> Error {
-    let remedy = "correct it there; the machine is not made until it can be read";
+    let remedy = "correct it there; the instance is not made until it can be read";
     Error::new(ErrorKind::InvalidUserData, field, problem, remedy)
 }

@@ -51,7 +51,7 @@ fn unit(join: &Join) -> String {
     let first = join.first.iter().map(|path| format!("ExecStartPre=/bin/sh {path}\n"));
     format!(
         "[Unit]\n\
-         Description=Join this machine to its cluster\n\
+         Description=Join this instance to its cluster\n\
          Wants=network-online.target\n\
          After=network-online.target\n\
          ConditionPathExists=!/var/lib/joiner/joined\n\
@@ -104,7 +104,7 @@ pub(crate) fn merged(
         .map_err(|error| invalid(field, format!("it is no JSON: {error}"), "correct it"))?;
     let version = version(&config, field)?;
     if version > VERSION {
-        report.notes.push(format!("the machine's Ignition must read version {version}"));
+        report.notes.push(format!("the instance's Ignition must read version {version}"));
     }
     note_users(&config, join, field, report);
     Ok(wrapped(ours, &users, &version.max(VERSION)))

@@ -1,7 +1,7 @@
 //! MIME multiparts for cloud-init.
 //!
 //! Two cloud-config parts as they are would not do: cloud-init lets the second replace the first's
-//! `runcmd`, and the machine would never join. So parts of the user's say how they are merged.
+//! `runcmd`, and the instance would never join. So parts of the user's say how they are merged.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use mail_parser::{Message, MessageParser, MessagePart, MimeHeaders, PartType};
@@ -162,7 +162,7 @@ fn check_other(
         "text/x-include-url" | "text/x-include-once-url" => report.warn(
             field,
             "what is included is not known here; a cloud-config in it that has runcmd or \
-             write_files needs merge_how, or the machine does not join",
+             write_files needs merge_how, or the instance does not join",
         ),
         _ => {}
     }

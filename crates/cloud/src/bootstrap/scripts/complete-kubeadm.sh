@@ -1,3 +1,3 @@
 
-id=$(/bin/sh "$provider_id") || fail "this machine does not know its provider id, see the line above"
+id=$(/bin/sh "$provider_id") || fail "this instance does not know its provider id, see the line above"
 sed -i "s|@JOINER_PROVIDER_ID@|$id|" "$config"

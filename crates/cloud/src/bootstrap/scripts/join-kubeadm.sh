@@ -1,6 +1,6 @@
 
 if [ ! -e "$config" ]; then
-  fail "$config is not there, so the machine was rebooted before it had joined; replace it"
+  fail "$config is not there, so the instance was rebooted before it had joined; replace it"
 fi
 if grep -q '@JOINER_PROVIDER_ID@' "$config"; then
   fail "$config has no provider id yet, the step before this one has said why"

@@ -19,7 +19,7 @@ fetch() {
   fi
 }
 
-# Sets $script to an install script in this machine.
+# Sets $script to an install script in this instance.
 find_script() {
   if [ -n "$script" ]; then
     [ -e "$script" ] || fail "there is no $script in this image"

@@ -64,7 +64,7 @@ impl TokenGroup {
 pub struct Lifetime {
     /// The time it is.
     pub now: Timestamp,
-    /// How long a machine may take to be there.
+    /// How long an instance may take to be there.
     pub launch_timeout: Duration,
     /// How long it may then take to register.
     pub registration_timeout: Duration,
@@ -107,7 +107,7 @@ pub struct FoundSecret {
 /// A token with the Secret that holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issued {
-    /// For the machine.
+    /// For the instance.
     pub token: BootstrapToken,
     /// To be written.
     pub secret: TokenSecret,
@@ -182,7 +182,7 @@ pub fn next_step(
     let expires = text("expiration").and_then(|time| time.parse::<Timestamp>().ok());
     Ok(match (token, expires) {
         (Some(token), Some(expires)) if expires > lifetime.now => TokenStep::Reuse(token),
-        // A machine may already have this secret: it stays, and only lives longer.
+        // An instance may already have this secret: it stays, and only lives longer.
         (Some(token), _) => TokenStep::Renew(issue(claim, n, token.secret, group, lifetime)),
         (None, _) => TokenStep::Renew(issue(claim, n, random_secret(random), group, lifetime)),
     })
@@ -197,7 +197,7 @@ pub enum ClaimState {
     Joining,
     /// Its node is there.
     Registered,
-    /// It is being deleted: nobody wants its machine any more, or none could be made.
+    /// It is being deleted: nobody wants its instance any more, or none could be made.
     Leaving,
     /// There is no such claim.
     Gone,

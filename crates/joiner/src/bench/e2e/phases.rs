@@ -26,7 +26,7 @@ use crate::{
     output,
 };
 
-/// How long no machine may have come or gone until a cluster that keeps some of its pods counts as
+/// How long no instance may have come or gone until a cluster that keeps some of its pods counts as
 /// small enough. Consolidation looks 30 seconds after the last change, and takes its time then.
 const SETTLED_AFTER: Duration = Duration::from_mins(2);
 
@@ -43,11 +43,11 @@ pub(super) const START: &str = "start";
 pub(super) const IDLE: &str = "idle";
 /// Pods come that nobody can help yet.
 pub(super) const PILE_UP: &str = "pile-up";
-/// Pods get their machines.
+/// Pods get their instances.
 pub(super) const SCALE_OUT: &str = "scale-out";
-/// Machines go.
+/// Instances go.
 pub(super) const SCALE_IN: &str = "scale-in";
-/// Machines are replaced.
+/// Instances are replaced.
 pub(super) const DRIFT: &str = "drift";
 
 /// What is measured together.
@@ -147,7 +147,7 @@ impl Run<'_> {
         Ok(self.measured(phases, loaded, self.then.about()))
     }
 
-    /// Begins with machines of which some are not needed any more.
+    /// Begins with instances of which some are not needed any more.
     pub(super) async fn measure_from(&self, given: Fleet) -> Result<Measured, Failure> {
         let mut start = self.start().await?;
         let started = start.unfinished.is_none();
@@ -180,7 +180,7 @@ impl Run<'_> {
         }
     }
 
-    /// Pods come, get their machines, and go again. Stops where a phase does not come to its end.
+    /// Pods come, get their instances, and go again. Stops where a phase does not come to its end.
     async fn load(&self, phases: &mut Vec<Phase>) -> Result<(), Failure> {
         let mut started = Timestamp::now();
         if self.scenario.backlog {
@@ -263,14 +263,14 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until no machine comes or goes any more.
+    /// Waits until no instance comes or goes any more.
     async fn settle(&self) -> Result<Phase, Failure> {
         let begin = Instant::now();
-        let (mut machines, mut changed) = (BTreeSet::new(), begin);
+        let (mut instances, mut changed) = (BTreeSet::new(), begin);
         let settled = async || {
             let now = self.cluster.names(objects::NODE_CLAIMS).await?;
-            if now != machines {
-                (machines, changed) = (now, Instant::now());
+            if now != instances {
+                (instances, changed) = (now, Instant::now());
             }
             Ok(changed.elapsed() >= SETTLED_AFTER)
         };

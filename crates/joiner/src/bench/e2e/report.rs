@@ -251,7 +251,7 @@ mod tests {
         let mut start = phase(START, 1.5, 0, None);
         start.usage.samples = 1;
         let mut scale_in = phase(SCALE_IN, 50.0, 200, Some(fleet(0, 0)));
-        // One for each machine.
+        // One for each instance.
         scale_in.moved = Some(Moved { evictions: nodes, commands: 8 });
         scale_in.limit = Some(Limit { seconds: 1200.0, p95_megabytes: 260, mean_cores: 0.25 });
         Measured {

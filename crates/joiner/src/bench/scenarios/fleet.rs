@@ -1,4 +1,4 @@
-//! What a controller made of a load: its machines, what they cost, how full they are, and when the
+//! What a controller made of a load: its instances, what they cost, how full they are, and when the
 //! pods got theirs.
 
 use std::{collections::BTreeMap, ops::Add as _};
@@ -11,7 +11,7 @@ use joiner_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The machines of a cluster, and when its pods came to them.
+/// The instances of a cluster, and when its pods came to them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::bench) struct Fleet {
@@ -164,7 +164,7 @@ fn price(node: &Node, types: &[InstanceType]) -> Result<f64, String> {
         values.iter().all(|(key, value)| labels.get(key) == Some(value))
     });
     suiting.next().map(|offering| offering.price).ok_or_else(|| {
-        format!("node {name} has labels of no machine that KWOK offers, so its price is not known")
+        format!("node {name} has labels of no instance that KWOK offers, so its price is not known")
     })
 }
 
@@ -237,7 +237,7 @@ mod tests {
         let problem = Fleet::new(&[node("a", "m5.large")], &[], &types, None).unwrap_err();
         assert_eq!(
             problem,
-            "node a has labels of no machine that KWOK offers, so its price is not known"
+            "node a has labels of no instance that KWOK offers, so its price is not known"
         );
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(in crate::bench) struct Moved {
     /// Pods that were asked to leave their node and did.
     pub(in crate::bench) evictions: usize,
-    /// Decisions to remove or replace machines.
+    /// Decisions to remove or replace instances.
     pub(in crate::bench) commands: usize,
 }
 

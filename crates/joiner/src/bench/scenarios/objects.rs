@@ -29,7 +29,7 @@ pub(in crate::bench) fn node_class() -> Value {
     })
 }
 
-/// The pool of Karpenter's performance suite: on demand, fewer than 32 CPUs, no limits, and machines
+/// The pool of Karpenter's performance suite: on demand, fewer than 32 CPUs, no limits, and instances
 /// that go 30 seconds after they are not needed, all at once if need be.
 pub(in crate::bench) fn node_pool() -> Value {
     json!({
@@ -54,7 +54,7 @@ pub(in crate::bench) fn node_pool() -> Value {
     })
 }
 
-/// The template of a pool that all its machines differ from: one more annotation.
+/// The template of a pool that all its instances differ from: one more annotation.
 pub(in crate::bench) fn drifting_template() -> Value {
     json!({"spec": {"template": {"metadata": {"annotations": {"testing/drift": "true"}}}}})
 }

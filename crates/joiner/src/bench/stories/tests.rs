@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Enough pods that machines are shared and few enough that a story takes seconds without
+/// Enough pods that instances are shared and few enough that a story takes seconds without
 /// optimisation; `joiner bench stories` plays them whole.
 const SHARE: f64 = 0.1;
 
@@ -33,7 +33,7 @@ fn assert_smaller(told: &Told) {
 }
 
 #[test]
-fn fewer_pods_of_two_sizes_need_fewer_machines() {
+fn fewer_pods_of_two_sizes_need_fewer_instances() {
     let told = told("basic");
     assert_smaller(&told);
     // Little is left to save that would not have to be made again.
@@ -47,18 +47,18 @@ fn pods_spread_over_hosts_stay_spread_when_there_are_fewer() {
 }
 
 #[test]
-fn machines_with_protected_pods_stay() {
+fn instances_with_protected_pods_stay() {
     let told = told("do-not-disrupt");
     assert_smaller(&told);
 }
 
 #[test]
-fn fewer_pods_of_thirty_sizes_need_fewer_machines() {
+fn fewer_pods_of_thirty_sizes_need_fewer_instances() {
     assert_smaller(&told("wide"));
 }
 
 #[test]
-fn machines_that_drift_are_replaced_and_their_pods_run_on() {
+fn instances_that_drift_are_replaced_and_their_pods_run_on() {
     let told = told("drift");
     let [out, after] = &told.chapters[..] else { unreachable!() };
     assert!(after.fleet.price <= out.fleet.price * 1.01, "{told:?}");

@@ -7,7 +7,7 @@ use std::{
 
 use joiner_vim::Observer;
 
-/// How tasks that make machines are called.
+/// How tasks that make instances are called.
 const CLONE: &str = "CloneVM_Task";
 /// The question for news: one serves everybody who waits for something.
 const NEWS: &str = "WaitForUpdatesEx";

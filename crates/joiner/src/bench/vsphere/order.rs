@@ -12,7 +12,7 @@ use joiner_core::{quantity::Quantity, resources::CPU};
 
 const POOL: &str = "bench";
 
-/// The n-th order: a machine of one core at least, which joins an RKE2 cluster.
+/// The n-th order: an instance of one core at least, which joins an RKE2 cluster.
 pub(super) fn order(class: &Arc<NodeClass>, number: u32) -> Order {
     let claim = ClaimId {
         name: format!("{POOL}-{number}"),

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use joiner_clock::Clock;
 use joiner_cloud::class::NodeClass;
 use joiner_realparts::vcsim::{self, Vcsim};
-use joiner_vcenter::{Inventory, VCenter, inventory::Machine};
+use joiner_vcenter::{Inventory, VCenter, inventory::Vm};
 use joiner_vim::{
     Credentials, Https, Method, Observer, TlsSettings, Unobserved, Vim, VimSettings,
     spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
@@ -17,14 +17,14 @@ use serde_json::json;
 use super::failed;
 use crate::{errors::Failure, vcenter};
 
-/// The cluster that machines are made for.
+/// The cluster that instances are made for.
 pub(super) const CLUSTER: &str = "bench";
 const TEMPLATE: &str = "template";
 const LIMIT: Duration = Duration::from_mins(10);
-/// How many machines are made at once before anything is measured.
+/// How many instances are made at once before anything is measured.
 const FILLED_AT_ONCE: usize = 16;
 
-/// A vCenter with machines of the cluster in it.
+/// A vCenter with instances of the cluster in it.
 pub(super) enum Server {
     /// In the process.
     InProcess(VCenter),
@@ -33,15 +33,15 @@ pub(super) enum Server {
 }
 
 impl Server {
-    /// Starts the simulator, or the vCenter in the process without one, with so many machines in
+    /// Starts the simulator, or the vCenter in the process without one, with so many instances in
     /// it, whose clones take so long.
     pub(super) async fn start(
         vcsim: Option<&Path>,
-        machines: usize,
+        instances: usize,
         clones: Duration,
     ) -> Result<Self, Failure> {
         let Some(program) = vcsim else {
-            let vcenter = VCenter::new(inventory(machines, clones), Clock::wall());
+            let vcenter = VCenter::new(inventory(instances, clones), Clock::wall());
             return Ok(Self::InProcess(vcenter.map_err(|error| failed(&error))?));
         };
         // What is cloned must not be locked as long as it takes.
@@ -50,7 +50,7 @@ impl Server {
         let flags = [&size[..], &["-template", TEMPLATE, "-method-delay", &delays]].concat();
         let started = Vcsim::start(program, &flags).await.map_err(|error| failed(&error))?;
         let server = Self::Vcsim(Box::new(started));
-        server.fill(machines).await?;
+        server.fill(instances).await?;
         Ok(server)
     }
 
@@ -78,7 +78,7 @@ impl Server {
         }
     }
 
-    /// The class of machines.
+    /// The class of instances.
     pub(super) fn class(&self) -> Arc<NodeClass> {
         let (compute, datastore, network) = match self {
             Self::InProcess(_) => ("cluster1", "datastore1", "workers"),
@@ -104,8 +104,8 @@ impl Server {
         })
     }
 
-    /// Makes machines in a simulator.
-    async fn fill(&self, machines: usize) -> Result<(), Failure> {
+    /// Makes instances in a simulator.
+    async fn fill(&self, instances: usize) -> Result<(), Failure> {
         let admin = self.client(Arc::new(Unobserved));
         let at = async |path: &str| {
             let found = admin.find_by_path(path).await.map_err(|error| failed(&error))?;
@@ -132,14 +132,14 @@ impl Server {
             let task = admin.start(&source, clone).await.map_err(|error| failed(&error))?;
             admin.wait(&task, LIMIT).await.map_err(|error| failed(&error)).map(drop)
         };
-        let clones = stream::iter((0..machines).map(clone)).buffer_unordered(FILLED_AT_ONCE);
+        let clones = stream::iter((0..instances).map(clone)).buffer_unordered(FILLED_AT_ONCE);
         clones.try_collect::<()>().await?;
         admin.logout().await;
         Ok(())
     }
 }
 
-/// What says whose a machine is.
+/// What says whose an instance is.
 fn mark(number: usize) -> Vec<(&'static str, String)> {
     vec![
         ("joiner.cluster", CLUSTER.to_owned()),
@@ -154,8 +154,8 @@ fn name(number: usize) -> String {
     format!("{CLUSTER}-karp-old-{number}")
 }
 
-/// Hosts and datastores with room for everything, and machines of the cluster.
-fn inventory(machines: usize, clones: Duration) -> Inventory {
+/// Hosts and datastores with room for everything, and instances of the cluster.
+fn inventory(instances: usize, clones: Duration) -> Inventory {
     let mut inventory = Inventory::small();
     let behaviour = &mut inventory.behaviour;
     behaviour.durations.clone = clones;
@@ -171,10 +171,10 @@ fn inventory(machines: usize, clones: Duration) -> Inventory {
     for datastore in &mut datacenter.datastores {
         datastore.capacity_gib = 1 << 30;
     }
-    datacenter.machines = vec![Machine::template(TEMPLATE)];
-    datacenter.machines.extend((0..machines).map(|number| {
+    datacenter.vms = vec![Vm::template(TEMPLATE)];
+    datacenter.vms.extend((0..instances).map(|number| {
         let extra = mark(number).into_iter().map(|(key, value)| (key.to_owned(), value));
-        Machine { extra_config: extra.collect(), ..Machine::new(&name(number)) }
+        Vm { extra_config: extra.collect(), ..Vm::new(&name(number)) }
     }));
     inventory
 }

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use crate::{cli::DemoProvider, demo::vsphere};
 
-/// The pool of the shop: machines of 4 and 8 cores.
+/// The pool of the shop: instances of 4 and 8 cores.
 pub(super) const GENERAL: &str = "general";
-/// The pool for work that can be repeated: machines of 8 and 16 cores, spot where there is such a
+/// The pool for work that can be repeated: instances of 8 and 16 cores, spot where there is such a
 /// thing.
 const BATCH: &str = "batch";
 
@@ -21,7 +21,7 @@ pub(super) struct Workload {
     pub(super) name: &'static str,
     pub(super) cpu: &'static str,
     pub(super) memory: &'static str,
-    /// Whether they run on machines of the pool for such work, and only there.
+    /// Whether they run on instances of the pool for such work, and only there.
     pub(super) batch: bool,
     /// The label of nodes over which they are spread.
     pub(super) spread_over: Option<&'static str>,
@@ -56,7 +56,7 @@ pub(super) fn base(web: u64, provider: DemoProvider) -> Vec<Value> {
     objects
 }
 
-/// What machines are made of.
+/// What instances are made of.
 fn class(provider: DemoProvider) -> Value {
     match provider {
         DemoProvider::Kwok => json!({

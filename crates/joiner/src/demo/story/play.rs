@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, DeleteOptions, Key, Propagation, Resource, Server};
 use joiner_lab::{
     Lab,
-    cluster::machines::{Fault, Machines},
+    cluster::instances::{Fault, Instances},
 };
 use joiner_view::{
     scene::{Node, Phase, Scene, Totals},
@@ -22,7 +22,7 @@ use crate::{
 
 /// How long the cluster may take to come to rest after the last chapter.
 const REST_MAX: SignedDuration = SignedDuration::from_mins(10);
-/// How long nothing may have to be done before it is at rest: longer than machines are kept that are
+/// How long nothing may have to be done before it is at rest: longer than instances are kept that are
 /// not needed, and than a second look at them takes.
 const QUIET: SignedDuration = SignedDuration::from_secs(90);
 
@@ -30,7 +30,7 @@ const QUIET: SignedDuration = SignedDuration::from_secs(90);
 #[derive(Clone, Debug)]
 pub(crate) struct Play {
     server: Server,
-    machines: Machines,
+    instances: Instances,
     estate: Option<Estate>,
     audience: Rc<RefCell<Audience>>,
 }
@@ -59,8 +59,8 @@ pub(crate) async fn play(story: &Story, play: Play) {
 impl Play {
     /// A play on a laboratory.
     pub(crate) fn on(lab: &Lab, audience: &Rc<RefCell<Audience>>, estate: Option<Estate>) -> Self {
-        let (server, machines) = (lab.server().clone(), lab.machines().clone());
-        Self { server, machines, estate, audience: Rc::clone(audience) }
+        let (server, instances) = (lab.server().clone(), lab.instances().clone());
+        Self { server, instances, estate, audience: Rc::clone(audience) }
     }
 
     fn act(&self, act: &Act, now: Timestamp) {
@@ -77,7 +77,7 @@ impl Play {
                 let _ = user.merge(&Resource::new("apps", "deployments"), &key, None, patch);
             }
             Act::DeleteJob { namespace, job } => delete_job(&user, &Key::new(namespace, job)),
-            Act::FailMachine { pool } => {
+            Act::FailInstance { pool } => {
                 let scene = self.audience.borrow().scene(now);
                 if let Some(node) = fullest(&scene, pool).and_then(|node| node.node.as_deref()) {
                     self.fail(node);
@@ -88,14 +88,14 @@ impl Play {
         }
     }
 
-    /// Lets a machine fail; a virtual machine is gone from one moment to the next, and the node of a
-    /// KWOK machine, which is nothing but a node, falls silent.
+    /// Lets an instance fail; a virtual machine is gone from one moment to the next, and the node of a
+    /// KWOK instance, which is nothing but a node, falls silent.
     fn fail(&self, node: &str) {
         if self.estate.as_ref().is_some_and(|estate| estate.delete(node)) {
             return;
         }
-        if self.machines.destroy(node).is_err() {
-            self.machines.break_node(node, Fault::KubeletStopped);
+        if self.instances.destroy(node).is_err() {
+            self.instances.break_node(node, Fault::KubeletStopped);
         }
     }
 
@@ -113,11 +113,11 @@ impl Play {
     }
 }
 
-/// Whether pods or machines are still on their way somewhere.
+/// Whether pods or instances are still on their way somewhere.
 fn is_busy(totals: &Totals) -> bool {
     let pods = totals.waiting + totals.starting + totals.unready;
-    let machines = totals.coming + totals.leaving + totals.lost;
-    pods + machines > 0
+    let instances = totals.coming + totals.leaving + totals.lost;
+    pods + instances > 0
 }
 
 fn delete_job(user: &Caller, key: &Key) {
@@ -127,7 +127,7 @@ fn delete_job(user: &Caller, key: &Key) {
     let _ = user.delete(&Resource::new("batch", "jobs"), key, options);
 }
 
-/// The machine of a pool that most pods would miss; of equals the first.
+/// The instance of a pool that most pods would miss; of equals the first.
 fn fullest<'s>(scene: &'s Scene, pool: &str) -> Option<&'s Node> {
     let mut fullest: Option<(usize, &Node)> = None;
     let ready = |node: &&Node| node.pool == pool && node.phase == Phase::Ready;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_fails_that_most_pods_would_miss() {
+    fn the_instance_fails_that_most_pods_would_miss() {
         let nodes = vec![
             node("few", "general", Phase::Ready, 2, 9),
             node("many", "general", Phase::Ready, 5, 1),

@@ -11,7 +11,7 @@ pub(crate) struct Summary {
     pods_max: usize,
     nodes_max: usize,
     price_max: f64,
-    /// What all machines have cost so far.
+    /// What all instances have cost so far.
     cost: f64,
     /// When this was last told the figures.
     latest: f64,

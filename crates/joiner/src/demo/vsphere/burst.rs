@@ -1,4 +1,4 @@
-//! How the machines of the demonstration's burst spread over its zones.
+//! How the instances of the demonstration's burst spread over its zones.
 
 use std::{
     cell::RefCell,
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// When the busiest host fails, and its machines have to run elsewhere.
+/// When the busiest host fails, and its instances have to run elsewhere.
 const A_HOST_FAILS: SignedDuration = SignedDuration::from_secs(290);
 
 /// Pictures of the vCenter, one a second, until a host fails.
@@ -61,7 +61,7 @@ async fn pictures(seed: u64) -> Vec<Picture> {
     lab.beside(program).await
 }
 
-/// The share of a zone's processors that its machines have.
+/// The share of a zone's processors that its instances have.
 fn used(picture: &Picture) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for host in &picture.hosts {

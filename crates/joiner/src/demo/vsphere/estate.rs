@@ -1,19 +1,19 @@
-//! What the demonstration's vCenter has, and the class that describes machines in it.
+//! What the demonstration's vCenter has, and the class that describes instances in it.
 
 use joiner_vcenter::{
     Inventory,
-    inventory::{About, Account, Cluster, Datacenter, Datastore, Host, Machine, Network},
+    inventory::{About, Account, Cluster, Datacenter, Datastore, Host, Network, Vm},
 };
 use serde_json::{Value, json};
 
 pub(super) const DATACENTER: &str = "dc1";
 /// Zones, each a cluster of hosts of that name.
 const ZONES: [&str; 2] = ["az1", "az2"];
-/// Where machines may lie; the first has the most room.
+/// Where instances may lie; the first has the most room.
 pub(in crate::demo) const DATASTORES: [&str; 2] = ["ssd-1", "ssd-2"];
-/// The folder of machines.
+/// The folder of instances.
 pub(super) const FOLDER: &str = "k8s";
-/// The machine of the control plane, which is there from the beginning.
+/// The instance of the control plane, which is there from the beginning.
 pub(super) const CONTROL_PLANE: &str = "control-plane-1";
 /// The version of the interface that the vCenter speaks.
 pub(super) const API_VERSION: &str = "8.0.3.0";
@@ -28,24 +28,24 @@ pub(super) fn inventory() -> Inventory {
         Cluster { hosts: hosts.collect(), ha: true, ..Cluster::new(zone) }
     });
     let [first, second] = DATASTORES;
-    let template = |name: &str| Machine {
+    let template = |name: &str| Vm {
         folder: "templates".to_owned(),
         snapshots: vec!["base".to_owned()],
-        ..Machine::template(name)
+        ..Vm::template(name)
     };
-    let control_plane = Machine {
+    let control_plane = Vm {
         folder: FOLDER.to_owned(),
         powered_on: true,
         cpus: 4,
         memory_mib: 16 << 10,
-        ..Machine::new(CONTROL_PLANE)
+        ..Vm::new(CONTROL_PLANE)
     };
     let datacenter = Datacenter {
         folders: vec![FOLDER.to_owned(), "templates".to_owned()],
         clusters: clusters.into(),
         datastores: vec![Datastore::new(first, 600), Datastore::new(second, 500)],
         networks: vec![Network::new("workers")],
-        machines: vec![template("ubuntu-2404-1"), template("ubuntu-2404-2"), control_plane],
+        vms: vec![template("ubuntu-2404-1"), template("ubuntu-2404-2"), control_plane],
         ..Datacenter::new(DATACENTER)
     };
     Inventory {
@@ -56,7 +56,7 @@ pub(super) fn inventory() -> Inventory {
     }
 }
 
-/// The class of all machines.
+/// The class of all instances.
 pub(in crate::demo) fn class() -> Value {
     let zones = ZONES
         .map(|zone| json!({"name": zone, "region": DATACENTER, "computeSelector": {"name": zone}}));
@@ -70,7 +70,7 @@ pub(in crate::demo) fn class() -> Value {
             "datastoreSelector": {"tags": {"k8s": "yes"}},
             "networkSelector": {"name": "workers"},
             "imageSelector": {"pattern": "ubuntu-2404-*"},
-            // Larger than the template's, so that machines are copied and not linked.
+            // Larger than the template's, so that instances are copied and not linked.
             "diskSize": 40,
             "instanceTypes": sizes,
         },

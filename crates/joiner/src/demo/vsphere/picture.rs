@@ -16,10 +16,10 @@ pub(super) fn site(picture: &Picture) -> Site {
         let power = Power::Cloning;
         Some(VirtualMachine { name, power, progress: Some(task.progress), ..Default::default() })
     });
-    let machines = picture.vms.iter().filter(|vm| !vm.template).map(machine);
+    let instances = picture.vms.iter().filter(|vm| !vm.template).map(instance);
     let failures = picture.failed.iter().filter_map(|task| {
-        let (id, machine, why) = (task.id.clone(), task.makes.clone()?, task.message.clone());
-        Some(Failure { id, machine, why })
+        let (id, instance, why) = (task.id.clone(), task.makes.clone()?, task.message.clone());
+        Some(Failure { id, instance, why })
     });
     Site {
         name: "vCenter".to_owned(),
@@ -33,7 +33,7 @@ pub(super) fn site(picture: &Picture) -> Site {
                 space: amount(own.used_bytes, own.capacity_bytes),
             })
             .collect(),
-        machines: clones.chain(machines).collect(),
+        instances: clones.chain(instances).collect(),
         failures: failures.collect(),
     }
 }
@@ -49,11 +49,11 @@ fn host(own: &HostPicture) -> Host {
         up: own.connected && !own.maintenance,
         cpu: amount(own.cpus_used, own.cores.into()),
         memory: amount(own.memory_used_mib << 20, own.memory_mib << 20),
-        machines: own.vms,
+        instances: own.vms,
     }
 }
 
-fn machine(own: &VmPicture) -> VirtualMachine {
+fn instance(own: &VmPicture) -> VirtualMachine {
     VirtualMachine {
         name: own.name.clone(),
         host: own.host.clone(),

@@ -35,7 +35,7 @@ fn stays(number: usize, id: ReasonId, message: &str) -> Staying {
 }
 
 #[test]
-fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
+fn many_instances_are_named_by_example_and_all_of_them_in_the_wide_form() {
     let disruptions = Disruptions {
         commands: vec![
             Command {
@@ -44,7 +44,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
                 candidates: (1..6).map(candidate).collect(),
                 replacements: Vec::new(),
                 destinations: Vec::new(),
-                reason: Reason::new(ReasonId::NodeEmpty, "5 machines hold nothing"),
+                reason: Reason::new(ReasonId::NodeEmpty, "5 instances hold nothing"),
                 savings: 0.5,
                 score: 0.0,
                 scores: Vec::new(),
@@ -76,10 +76,10 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
         &disruptions,
         false,
         &expect![[r"
-            6 machines would go, 1 would come: 0.7500 per hour less.
+            6 instances would go, 1 would come: 0.7500 per hour less.
 
               remove w-1, w-2, w-3 and 2 more (general): 0.5000 per hour less
-                5 machines hold nothing
+                5 instances hold nothing
 
               replace w-7 (general) by small or 1 other: 0.2500 per hour less
                 its pods fit on less
@@ -90,21 +90,21 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
         &disruptions,
         true,
         &expect![[r"
-            6 machines would go, 1 would come: 0.7500 per hour less.
+            6 instances would go, 1 would come: 0.7500 per hour less.
 
               remove w-1, w-2, w-3, w-4, w-5 (general): 0.5000 per hour less
-                5 machines hold nothing
+                5 instances hold nothing
 
               replace w-7 (general) by small or 1 other: 0.2500 per hour less
                 its pods fit on less
                 to w-0  shop/web-0
-                to a new machine  shop/web-1
+                to a new instance  shop/web-1
         "]],
     );
 }
 
 #[test]
-fn many_machines_that_stay_are_told_by_reason() {
+fn many_instances_that_stay_are_told_by_reason() {
     let pdb = |number| stays(number, ReasonId::PodPdb, &format!("budget of w-{number}"));
     let young = |number| stays(number, ReasonId::NodeTooYoung, &format!("w-{number} is young"));
     let staying: Vec<Staying> = (0..5).map(pdb).chain((5..25).map(young)).collect();
@@ -114,11 +114,11 @@ fn many_machines_that_stay_are_told_by_reason() {
         &few,
         false,
         &expect![[r"
-        No machine would go.
+        No instance would go.
 
-        3 machines stay:
+        3 instances stay:
 
-        MACHINE  POOL     WHY IT STAYS
+        INSTANCE  POOL     WHY IT STAYS
         w-0      general  budget of w-0
         w-1               budget of w-1
         w-2               budget of w-2
@@ -136,11 +136,11 @@ fn many_machines_that_stay_are_told_by_reason() {
         &many,
         false,
         &expect![[r"
-        No machine would go.
+        No instance would go.
 
-        25 machines stay:
+        25 instances stay:
 
-        MACHINES  SUCH AS        WHY THE FIRST OF THEM STAYS
+        INSTANCES  SUCH AS        WHY THE FIRST OF THEM STAYS
               20  w-5, w-6, w-7  w-5 is young
                5  w-0, w-1, w-2  budget of w-0
 
@@ -158,7 +158,7 @@ fn a_pause_is_told_even_where_there_is_nothing_to_do() {
         &Disruptions::default(),
         false,
         &expect![[r"
-        No machine would go.
+        No instance would go.
 
         Disruption is paused for the whole cluster by Namespace joiner: netops
     "]],

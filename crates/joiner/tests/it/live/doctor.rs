@@ -67,13 +67,13 @@ async fn a_vcenter_and_classes_of_a_cluster_are_looked_at_and_nothing_is_changed
 
         cluster "prod"
               CHECK     FINDING
-          ok  machines  0 belong to this cluster
-          ok  orphans   every machine has its NodeClaim
+          ok  instances  0 belong to this cluster
+          ok  orphans   every instance has its NodeClaim
 
         VsphereNodeClass "general"
                        CHECK       FINDING
           ok           class       says what can be meant
-          ok           userData    5080 bytes with an example of what machines join with
+          ok           userData    5080 bytes with an example of what instances join with
           not checked  join        no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
           ok           compute     leads to /dc1/host/cluster1
           ok           datastore   leads to /dc1/datastore/datastore1
@@ -81,12 +81,12 @@ async fn a_vcenter_and_classes_of_a_cluster_are_looked_at_and_nothing_is_changed
           ok           template    leads to /dc1/vm/templates/ubuntu-2404
           ok           folder      leads to /dc1/vm/k8s
           ok           privileges  the account has all that are needed
-          ok           tags        machines can carry all that they are to carry
+          ok           tags        instances can carry all that they are to carry
           ok           template    /dc1/vm/templates/ubuntu-2404: 20 GiB, ubuntu64Guest, vmx-19, efi; clones get disk.enableUUID
-          ok           snapshot    machines are linked clones of a snapshot of /dc1/vm/templates/ubuntu-2404
-          ok           datastore   /dc1/datastore/datastore1 has 1995 of 2000 GiB free, a machine takes about 4 GiB
+          ok           snapshot    instances are linked clones of a snapshot of /dc1/vm/templates/ubuntu-2404
+          ok           datastore   /dc1/datastore/datastore1 has 1995 of 2000 GiB free, an instance takes about 4 GiB
           ok           network     /dc1/network/workers can be reached
-          ok           hosts       3 of 3 hosts of /dc1/host/cluster1 can take machines
+          ok           hosts       3 of 3 hosts of /dc1/host/cluster1 can take instances
 
         1 not checked, 23 fine.
     "#]].assert_eq(&told);
@@ -167,6 +167,6 @@ async fn a_text_in_a_secret_of_the_cluster_is_read_for_the_class_that_refers_to_
             "metadata": {"name": "texts", "namespace": "default"},
         }),
     );
-    expect!["ok           userData    5095 bytes with an example of what machines join with"]
+    expect!["ok           userData    5095 bytes with an example of what instances join with"]
         .assert_eq(&told().await);
 }

@@ -20,7 +20,7 @@ async fn a_cluster_without_our_definitions_has_no_such_objects() {
     assert!(!planned.stderr.contains("does not have"), "they are not needed: {planned}");
     undefine(&cluster, &["nodepools.karpenter.sh", "nodeclaims.karpenter.sh"]);
     expect![[r"
-        No machine would be made.
+        No instance would be made.
 
         1 pod cannot be placed:
 

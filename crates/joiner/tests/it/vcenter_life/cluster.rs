@@ -56,7 +56,7 @@ impl Cluster {
         answer["items"].as_array().cloned().unwrap_or_default()
     }
 
-    /// Secrets that let machines in.
+    /// Secrets that let instances in.
     pub(super) async fn tokens(&self) -> Vec<Value> {
         let mut secrets = self.list(SECRETS).await;
         secrets.retain(|secret| name(secret).starts_with("bootstrap-token-"));

@@ -13,7 +13,7 @@ pub(super) struct VCenter(Vim);
 
 /// A virtual machine that is no template.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct Instance {
     reference: MoRef,
     pub(super) name: String,
     pub(super) provider_id: String,
@@ -34,8 +34,8 @@ impl VCenter {
         Self(Vim::new(settings, Arc::new(https), Clock::wall()))
     }
 
-    /// All machines that are no templates.
-    pub(super) async fn machines(&self) -> Vec<Machine> {
+    /// All instances that are no templates.
+    pub(super) async fn instances(&self) -> Vec<Instance> {
         let root = self.0.service_content().await.unwrap().root_folder.clone();
         let paths = [
             "name",
@@ -47,16 +47,16 @@ impl VCenter {
             "runtime.powerState",
         ];
         let all = self.0.list(&root, "VirtualMachine", &paths).await.unwrap();
-        let machines = all.iter().filter(|own| own.parse("config.template") != Some(true));
-        machines.filter_map(machine).collect()
+        let instances = all.iter().filter(|own| own.parse("config.template") != Some(true));
+        instances.filter_map(instance).collect()
     }
 
-    /// The tags of a machine, as category and name.
-    pub(super) async fn tags_of(&self, machine: &Machine) -> BTreeSet<(String, String)> {
+    /// The tags of an instance, as category and name.
+    pub(super) async fn tags_of(&self, instance: &Instance) -> BTreeSet<(String, String)> {
         let tags = self.0.tags();
-        let on = tags.tags_on(std::slice::from_ref(&machine.reference)).await.unwrap();
+        let on = tags.tags_on(std::slice::from_ref(&instance.reference)).await.unwrap();
         let mut named = BTreeSet::new();
-        for id in &on[&machine.reference] {
+        for id in &on[&instance.reference] {
             let tag = tags.tag(id).await.unwrap();
             let category = tags.category(&tag.category_id).await.unwrap();
             named.insert((category.name, tag.name));
@@ -76,8 +76,8 @@ impl VCenter {
     }
 }
 
-/// Reads a machine; none for one that is not all there, because it is made or destroyed just now.
-fn machine(own: &Object) -> Option<Machine> {
+/// Reads an instance; none for one that is not all there, because it is made or destroyed just now.
+fn instance(own: &Object) -> Option<Instance> {
     let settings: BTreeMap<String, String> = own
         .value("config.extraConfig")?
         .children
@@ -86,7 +86,7 @@ fn machine(own: &Object) -> Option<Machine> {
             Some((entry.text_at("key")?.to_owned(), entry.text_at("value")?.to_owned()))
         })
         .collect();
-    Some(Machine {
+    Some(Instance {
         reference: own.reference.clone(),
         name: own.text("name")?.to_owned(),
         provider_id: format!("vsphere://{}", own.text("config.uuid")?),

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::{
     Due, Kubelets, RETRY_AFTER, address,
-    node_status::{machine_of, machine_status, node, node_conditions, says_amounts},
+    node_status::{instance_of, instance_status, node, node_conditions, says_amounts},
     run::{End, Run},
     token,
 };
 use crate::cluster::{
     events::{About, Tone},
-    machines::{Fate, Fault, MachineSpec, NodeCondition},
+    instances::{Fate, Fault, InstanceSpec, NodeCondition},
     requests::resources,
     selection::{labels, list},
     times::{later, micros},
@@ -38,10 +38,10 @@ const STATUS_EVERY: SignedDuration = SignedDuration::from_mins(5);
 /// The kubelet of a node.
 #[derive(Debug)]
 pub(super) struct Kubelet {
-    spec: MachineSpec,
-    /// A Node of KWOK's instead of a machine.
+    spec: InstanceSpec,
+    /// A Node of KWOK's instead of an instance.
     fake: bool,
-    /// Which life this is: a machine that is switched off and on starts another one.
+    /// Which life this is: an instance that is switched off and on starts another one.
     pub(super) life: u64,
     boots: u32,
     pub(super) address: String,
@@ -131,9 +131,9 @@ impl Kubelets {
     }
 
     fn simulate(&mut self, name: &Arc<str>, node: &Value, now: Timestamp) {
-        let mut kubelet = self.kubelet(machine_of(name, node));
+        let mut kubelet = self.kubelet(instance_of(name, node));
         kubelet.fake = true;
-        if let Some(boot) = self.machines.simulated_boot() {
+        if let Some(boot) = self.instances.simulated_boot() {
             let mut chance = self.chance.fork(name);
             let mut draw = |range: &RangeInclusive<u32>| {
                 let more = u64::from(range.end().saturating_sub(*range.start()));
@@ -165,7 +165,7 @@ impl Kubelets {
         drop(self.api.caller.merge(&self.api.nodes, &Key::new("", name), None, patch));
     }
 
-    fn kubelet(&mut self, spec: MachineSpec) -> Kubelet {
+    fn kubelet(&mut self, spec: InstanceSpec) -> Kubelet {
         self.addresses += 1;
         self.tickets += 1;
         Kubelet {
@@ -187,15 +187,15 @@ impl Kubelets {
         }
     }
 
-    /// A new machine is switched on.
-    pub(super) fn boot(&mut self, spec: MachineSpec, now: Timestamp) {
+    /// A new instance is switched on.
+    pub(super) fn boot(&mut self, spec: InstanceSpec, now: Timestamp) {
         let name: Arc<str> = spec.name.as_str().into();
         let kubelet = self.kubelet(spec);
         self.hosts.insert(Arc::clone(&name), kubelet);
         self.start(&name, now);
     }
 
-    /// A machine that is there is switched on, or starts anew.
+    /// An instance that is there is switched on, or starts anew.
     pub(super) fn power_on(&mut self, name: &str, now: Timestamp) {
         self.power_off(name, now);
         let Some(kubelet) = self.hosts.get_mut(name) else { return };
@@ -204,7 +204,7 @@ impl Kubelets {
         self.start(&Arc::from(name), now);
     }
 
-    /// A machine is switched off.
+    /// An instance is switched off.
     pub(super) fn power_off(&mut self, name: &str, now: Timestamp) {
         self.fall_silent(name, now);
         self.tickets += 1;
@@ -224,7 +224,7 @@ impl Kubelets {
         }
     }
 
-    /// Registers a node, if its machine is let in.
+    /// Registers a node, if its instance is let in.
     pub(super) fn join(&mut self, name: &Arc<str>, now: Timestamp) {
         let Some(kubelet) = self.hosts.get(name) else { return };
         let life = kubelet.life;
@@ -239,7 +239,7 @@ impl Kubelets {
             self.timers.add(later(now, RETRY_AFTER), Due::Join(Arc::clone(name), life));
             return;
         }
-        self.machines.set_joined(name);
+        self.instances.set_joined(name);
         let about = Key::new("", name);
         let message = "Starting kubelet.";
         self.recorder.tell(now, &About::node(&about), Tone::Normal, "Starting", message, name);
@@ -306,7 +306,7 @@ impl Kubelets {
         if let Ok(node) = self.api.caller.get(&self.api.nodes, &Key::new("", name)) {
             object["metadata"]["ownerReferences"] = json!([owner(name, &node.uid)]);
         }
-        // One that is there from before the machine was started anew says the same.
+        // One that is there from before the instance was started anew says the same.
         drop(self.api.caller.create(&self.api.csi_nodes, object));
     }
 
@@ -366,8 +366,8 @@ impl Kubelets {
         let list = node_conditions(&current["conditions"], ready, &kubelet.reported, &healed, now);
         let mut status = json!({"conditions": list});
         if whole {
-            let machine = machine_status(&kubelet.spec, &kubelet.address, kubelet.boots);
-            for (field, own) in machine.as_object().into_iter().flatten() {
+            let instance = instance_status(&kubelet.spec, &kubelet.address, kubelet.boots);
+            for (field, own) in instance.as_object().into_iter().flatten() {
                 // What somebody wrote for a simulated node stays.
                 let missing = match field.as_str() {
                     "nodeInfo" => {

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::cluster::{
     conditions,
-    machines::{Fate, MachineSpec, NodeCondition},
+    instances::{Fate, InstanceSpec, NodeCondition},
     selection::{labels, list},
     times::seconds,
 };
 
 /// The Node that a kubelet registers.
-pub(super) fn node(spec: &MachineSpec) -> Value {
+pub(super) fn node(spec: &InstanceSpec) -> Value {
     let mut taints: Vec<_> = spec.taints.iter().map(|taint| json!(taint)).collect();
     let not_ready = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     if !taints.contains(&not_ready) {
@@ -53,7 +53,7 @@ fn node_labels(name: &str, own: &Labels) -> Labels {
 }
 
 /// Everything in a node's status that does not change from minute to minute.
-pub(super) fn machine_status(spec: &MachineSpec, address: &str, boots: u32) -> Value {
+pub(super) fn instance_status(spec: &InstanceSpec, address: &str, boots: u32) -> Value {
     let amounts = |all: &Resources| -> Value {
         all.iter().map(|(name, amount)| (name, amount.to_string())).collect()
     };
@@ -137,10 +137,10 @@ pub(super) fn node_conditions(
     all
 }
 
-/// The machine that a Node of KWOK stands for.
-pub(super) fn machine_of(name: &str, node: &Value) -> MachineSpec {
+/// The instance that a Node of KWOK stands for.
+pub(super) fn instance_of(name: &str, node: &Value) -> InstanceSpec {
     let status = &node["status"];
-    let usual = MachineSpec::new(name);
+    let usual = InstanceSpec::new(name);
     let amounts = |field: &str, usual: &Resources| {
         if says_amounts(&status[field]) {
             crate::cluster::requests::resources(&status[field])
@@ -149,7 +149,7 @@ pub(super) fn machine_of(name: &str, node: &Value) -> MachineSpec {
         }
     };
     let capacity = amounts("capacity", &usual.capacity);
-    MachineSpec {
+    InstanceSpec {
         labels: labels(&node["metadata"]["labels"]),
         allocatable: amounts("allocatable", &capacity),
         capacity,

@@ -223,7 +223,7 @@ impl Run {
         news
     }
 
-    /// The machine was started anew, and with it all containers.
+    /// The instance was started anew, and with it all containers.
     pub(super) fn reboot(&mut self, now: Timestamp) {
         if self.is_admitted() {
             if let Stage::Running { since, .. } = self.stage {

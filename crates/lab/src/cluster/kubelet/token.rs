@@ -1,4 +1,4 @@
-//! Bootstrap tokens: what lets a new machine in.
+//! Bootstrap tokens: what lets a new instance in.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ pub(super) fn parts(token: &str) -> Option<(&str, &str)> {
     token.split_once('.').filter(|(id, secret)| !id.is_empty() && !secret.is_empty())
 }
 
-/// Whether the Secret of a token lets a machine in that presents its other half.
+/// Whether the Secret of a token lets an instance in that presents its other half.
 pub(super) fn admits(secret: &Value, id: &str, presented: &str, now: Timestamp) -> bool {
     let data = |key: &str| {
         let bytes = STANDARD.decode(secret["data"][key].as_str()?).ok()?;

@@ -8,17 +8,17 @@ use joiner_cloud::{
     CloudProvider,
     class::NodeClass,
     conformance::{self, Bench, Mishap, Process},
-    machine::Machine,
+    instance::Instance,
     order::Order,
 };
 use joiner_lab::{
     Client, Lab, Setup,
     cloud::{Guest, Host, LabCloud},
-    cluster::machines::MachineSpec,
+    cluster::instances::InstanceSpec,
 };
 use serde_json::json;
 
-/// The cluster whose machines are ours.
+/// The cluster whose instances are ours.
 const CLUSTER: &str = "tested";
 const CLIENT: &str = "joiner";
 
@@ -44,13 +44,13 @@ impl Tested {
         Process { provider, killed: Box::pin(async move { connection.killed().await }) }
     }
 
-    /// A machine that somebody else put there.
+    /// An instance that somebody else put there.
     fn add(&self, name: &str, cluster: &str) -> String {
-        let spec = MachineSpec::new(name);
+        let spec = InstanceSpec::new(name);
         let provider_id = spec.provider_id.clone();
-        let machine = Machine { provider_id: provider_id.clone(), ..Machine::default() };
+        let instance = Instance { provider_id: provider_id.clone(), ..Instance::default() };
         let guest =
-            Guest { cluster: cluster.to_owned(), machine, removal_delay: SignedDuration::ZERO };
+            Guest { cluster: cluster.to_owned(), instance, removal_delay: SignedDuration::ZERO };
         assert!(self.lab.data_centre().add(guest, spec, "host-1"));
         provider_id
     }
@@ -78,12 +78,12 @@ impl Bench for Tested {
         self.lab.faults().disarm()
     }
 
-    async fn machines(&self) -> BTreeMap<String, String> {
+    async fn instances(&self) -> BTreeMap<String, String> {
         let (centre, now) = (self.lab.data_centre(), self.client.clock().now());
         let described = |name: &str| format!("{:?}", centre.find(name, now));
         // The hosts look first: what is gone by now is gone.
         centre.hosts(now);
-        let all = self.lab.machines().list();
+        let all = self.lab.instances().list();
         all.iter()
             .map(|view| {
                 let text = format!("{view:?} {}", described(&view.spec.name));
@@ -93,7 +93,7 @@ impl Bench for Tested {
     }
 
     async fn add_foreign(&self, order: &Order) -> Vec<String> {
-        self.lab.machines().boot(MachineSpec::new("of-nobody")).unwrap();
+        self.lab.instances().boot(InstanceSpec::new("of-nobody")).unwrap();
         let taken = self.add(&order.claim.name, "another");
         vec![taken, self.add("of-others", "another"), "lab://of-nobody".to_owned()]
     }
@@ -102,10 +102,10 @@ impl Bench for Tested {
         let (centre, now) = (self.lab.data_centre(), self.client.clock().now());
         let name = provider_id.strip_prefix("lab://").unwrap();
         let original = centre.find(name, now).expect("it is there");
-        let spec = MachineSpec::new("copy");
+        let spec = InstanceSpec::new("copy");
         let id = spec.provider_id.clone();
-        let machine = Machine { provider_id: id.clone(), ..original.machine };
-        assert!(centre.add(Guest { machine, ..original }, spec, "host-1"));
+        let instance = Instance { provider_id: id.clone(), ..original.instance };
+        assert!(centre.add(Guest { instance, ..original }, spec, "host-1"));
         id
     }
 

@@ -30,8 +30,8 @@ fn told(lab: &Lab) -> String {
 #[tokio::test(start_paused = true)]
 async fn every_call_is_kept_and_goes_wrong_as_a_script_says() {
     let lab = bare();
-    lab.faults().add_script("at 0s joiner: cut after on create machines").unwrap();
-    lab.faults().add_script("at 0s joiner: slow 1m on get machines").unwrap();
+    lab.faults().add_script("at 0s joiner: cut after on create instances").unwrap();
+    lab.faults().add_script("at 0s joiner: slow 1m on get instances").unwrap();
     let connection = lab.client("joiner").connect();
     let cloud = cloud(&lab, &connection);
     let wanted = order("web-1", 1);
@@ -39,24 +39,24 @@ async fn every_call_is_kept_and_goes_wrong_as_a_script_says() {
     assert_eq!(
         lost,
         CloudError::Unknown(
-            "create machines: connection cut after the call took effect".to_owned()
+            "create instances: connection cut after the call took effect".to_owned()
         )
     );
-    let machine = cloud.create(&wanted).await.unwrap();
-    let late = cloud.get(&machine.provider_id).await.unwrap_err();
-    assert_eq!(late, CloudError::Unknown("get machines: no answer within 30 s".to_owned()));
+    let instance = cloud.create(&wanted).await.unwrap();
+    let late = cloud.get(&instance.provider_id).await.unwrap_err();
+    assert_eq!(late, CloudError::Unknown("get instances: no answer within 30 s".to_owned()));
     cloud.list().await.unwrap();
-    cloud.delete(&wanted.claim, Some(&machine.provider_id)).await.unwrap();
+    cloud.delete(&wanted.claim, Some(&instance.provider_id)).await.unwrap();
     assert_eq!(connection.calls(), 7);
     expect![[r#"
-        joiner: cloud: list machines of NodeClaim web-1: none
-        joiner: fault on create machines: connection cut after the call took effect
-        joiner: cloud: create machine web-1: lab-2x on host-a1
-        joiner: cloud: list machines of NodeClaim web-1: lab://web-1
-        joiner: fault on get machines: answer 60000 ms late
-        joiner: cloud: list machines: 1
-        joiner: cloud: get machine web-1: is there
-        joiner: cloud: delete machine web-1
+        joiner: cloud: list instances of NodeClaim web-1: none
+        joiner: fault on create instances: connection cut after the call took effect
+        joiner: cloud: create instance web-1: lab-2x on host-a1
+        joiner: cloud: list instances of NodeClaim web-1: lab://web-1
+        joiner: fault on get instances: answer 60000 ms late
+        joiner: cloud: list instances: 1
+        joiner: cloud: get instance web-1: is there
+        joiner: cloud: delete instance web-1
     "#]]
     .assert_eq(&told(&lab));
 }
@@ -82,8 +82,8 @@ async fn a_program_may_be_killed_at_every_call_to_the_cloud() {
         lab
     };
     let end = |lab: &Lab| {
-        let machines = lab.machines().list().into_iter();
-        machines.map(|machine| machine.spec.name).collect::<Vec<_>>()
+        let instances = lab.instances().list().into_iter();
+        instances.map(|instance| instance.spec.name).collect::<Vec<_>>()
     };
     let kills = process::sweep("joiner", story, end).await.unwrap();
     // Two creations of two calls, six deletions of two until it is gone, and the last look.

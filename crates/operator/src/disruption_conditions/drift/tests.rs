@@ -1,4 +1,4 @@
-//! §11.4 F-03 to F-06, F-13 to F-35: what makes a machine one that its pool does not want.
+//! §11.4 F-03 to F-06, F-13 to F-35: what makes an instance one that its pool does not want.
 
 use joiner_api::hash::{NODE_POOL_HASH_VERSION, node_pool_hash};
 use joiner_core::{instance_type::Offering, label::Labels};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A pool of amd64 machines, with the hash of its template.
+/// A pool of amd64 instances, with the hash of its template.
 fn pool() -> NodePool {
     changed_pool(&json!({}))
 }
@@ -102,7 +102,7 @@ fn a_requirement_that_asks_for_another_value_is_drift() {
 
 /// F-14.
 #[test]
-fn a_requirement_more_that_the_machine_does_not_meet_is_drift() {
+fn a_requirement_more_that_the_instance_does_not_meet_is_drift() {
     let arch = requirement(label::ARCH, "In", &["amd64"]);
     let unknown = requirement("example.com/disk", "In", &["ssd"]);
     assert!(is_drifted_by_requirements(&json!([arch, unknown])), "it has no such label");
@@ -112,7 +112,7 @@ fn a_requirement_more_that_the_machine_does_not_meet_is_drift() {
 
 /// F-15.
 #[test]
-fn a_requirement_that_leaves_out_the_machines_value_is_drift() {
+fn a_requirement_that_leaves_out_the_instances_value_is_drift() {
     let wide = json!([requirement(label::ZONE, "In", &["zone-a", "zone-b"])]);
     assert!(!is_drifted_by_requirements(&wide));
     assert!(is_drifted_by_requirements(&json!([requirement(label::ZONE, "In", &["zone-b"])])));
@@ -257,7 +257,7 @@ fn is_gone(capacity_type: &str, offered: &[(&str, &str)]) -> bool {
 
 /// F-03.
 #[test]
-fn a_machine_that_does_not_say_its_type_has_lost_it() {
+fn an_instance_that_does_not_say_its_type_has_lost_it() {
     let mut claim = claim();
     claim.metadata.labels.get_or_insert_default().remove(label::INSTANCE_TYPE);
     let types = [Arc::new(InstanceType { name: "large".to_owned(), ..InstanceType::default() })];
@@ -289,30 +289,30 @@ fn a_type_that_cannot_be_had_now_is_not_gone() {
 
 /// F-31.
 #[test]
-fn a_reserved_machine_stays_where_reserved_and_on_demand_are_offered() {
+fn a_reserved_instance_stays_where_reserved_and_on_demand_are_offered() {
     assert!(!is_gone("reserved", &[("zone-a", "reserved"), ("zone-a", "on-demand")]));
 }
 
 /// F-32.
 #[test]
-fn a_reserved_machine_stays_where_other_reservations_are_offered() {
+fn a_reserved_instance_stays_where_other_reservations_are_offered() {
     assert!(!is_gone("reserved", &[("zone-a", "reserved")]));
 }
 
 /// F-33.
 #[test]
-fn a_reserved_machine_stays_where_on_demand_is_offered() {
+fn a_reserved_instance_stays_where_on_demand_is_offered() {
     assert!(!is_gone("reserved", &[("zone-a", "on-demand")]));
 }
 
 /// F-34.
 #[test]
-fn a_reserved_machine_has_lost_its_type_where_only_spot_is_offered() {
+fn a_reserved_instance_has_lost_its_type_where_only_spot_is_offered() {
     assert!(is_gone("reserved", &[("zone-a", "spot")]));
 }
 
 /// F-35.
 #[test]
-fn a_reserved_machine_has_lost_its_type_where_nothing_compatible_is_offered() {
+fn a_reserved_instance_has_lost_its_type_where_nothing_compatible_is_offered() {
     assert!(is_gone("reserved", &[("zone-b", "reserved"), ("zone-b", "on-demand")]));
 }

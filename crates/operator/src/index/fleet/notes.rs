@@ -13,7 +13,7 @@ use crate::{
     pods::{DoNotDisrupt, deletion_cost, written_deletion_cost},
 };
 
-/// One sentence for each thing about the removal of machines that was read otherwise than its author
+/// One sentence for each thing about the removal of instances that was read otherwise than its author
 /// may expect. Pods that say the same are told together.
 pub fn notes(objects: &Objects) -> Vec<String> {
     let mut sayings: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What the removal of a machine means for a pod.
+//! What the removal of an instance means for a pod.
 
 use joiner_core::disruption::PodFacts;
 use k8s_openapi::api::core::v1::Pod;
@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::super::disruption::Disruption;
 use crate::pods::{eviction_cost, is_reschedulable};
 
-/// What the removal of its machine means for a pod.
+/// What the removal of its instance means for a pod.
 pub(super) fn facts(pod: &Pod, disruption: &Disruption) -> PodFacts {
     PodFacts {
         reschedulable: is_reschedulable(pod),

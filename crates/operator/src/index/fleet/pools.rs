@@ -33,7 +33,7 @@ pub(super) fn rules(
         let name = name(&pool.metadata);
         let drift_resumes = live.drift_resumes.get(name).copied();
         let restless_since = live.restless_since.get(name).copied();
-        // With the gate off nobody would make the machine again.
+        // With the gate off nobody would make the instance again.
         let delete_first = settings.static_capacity && deletes_first(pool);
         let rules = rules_of(pool);
         (name.to_owned(), PoolRules { drift_resumes, restless_since, delete_first, ..rules })
@@ -68,7 +68,7 @@ fn rules_of(pool: &NodePool) -> PoolRules {
     }
 }
 
-/// What moves of a pool's machines have to be worth, if the pool says.
+/// What moves of a pool's instances have to be worth, if the pool says.
 pub(crate) fn min_score(pool: &NodePool) -> Option<MinScore> {
     let text = pool.metadata.annotations.as_ref()?.get(CONSOLIDATION_MIN_SCORE)?;
     Some(MinScore::from(text.as_str()))
@@ -98,7 +98,7 @@ pub(crate) fn without_reasons(pool: &NodePool) -> impl Iterator<Item = usize> {
     own_budgets(pool).enumerate().filter(move |(_, own)| is_empty(own)).map(|(index, _)| index)
 }
 
-/// Who has paused the removal of machines for the whole cluster, by a namespace. Where it is not known which namespace
+/// Who has paused the removal of instances for the whole cluster, by a namespace. Where it is not known which namespace
 /// counts, each does.
 pub(super) fn paused(objects: &Objects, namespace: Option<&str>) -> Option<Paused> {
     let counts = |of: &str| namespace.is_none_or(|namespace| namespace == of);
@@ -107,7 +107,7 @@ pub(super) fn paused(objects: &Objects, namespace: Option<&str>) -> Option<Pause
     pauses.min_by(|a, b| a.on.cmp(&b.on))
 }
 
-/// Who has paused the removal of machines by an object of this kind. An annotation without a text is a pause, too.
+/// Who has paused the removal of instances by an object of this kind. An annotation without a text is a pause, too.
 pub(crate) fn pause(kind: &str, metadata: &ObjectMeta) -> Option<Paused> {
     let text = metadata.annotations.as_ref()?.get(PAUSE_DISRUPTION)?.trim();
     let by = if text.is_empty() { "somebody who does not say why" } else { text };

@@ -1,4 +1,4 @@
-//! Objects in, facts about machines out.
+//! Objects in, facts about instances out.
 
 use expect_test::{Expect, expect};
 use jiff::SignedDuration;
@@ -26,11 +26,11 @@ fn fleet_with(settings: &IndexSettings, objects: &Objects, live: &Live) -> (Snap
     (snapshot, fleet)
 }
 
-/// The only machine of objects from YAML.
-fn machine(yaml: &str, live: &Live) -> Machine {
+/// The only instance of objects from YAML.
+fn instance(yaml: &str, live: &Live) -> Instance {
     let (_, mut fleet) = fleet_of(yaml, live);
-    assert_eq!(fleet.machines.len(), 1);
-    fleet.machines.remove(0)
+    assert_eq!(fleet.instances.len(), 1);
+    fleet.instances.remove(0)
 }
 
 const CREATED: &str = "2026-05-01T00:00:00Z";
@@ -70,7 +70,7 @@ status: {{providerID: 'x://1', {status} conditions: [{conditions}]}}
 }
 
 fn claim_facts(spec: &str, conditions: &str, status: &str, live: &Live) -> ClaimFacts {
-    machine(&pair("", READY, spec, conditions, status), live).claim.unwrap()
+    instance(&pair("", READY, spec, conditions, status), live).claim.unwrap()
 }
 
 #[test]
@@ -90,13 +90,13 @@ fn conditions_of_the_claim_decide() {
 }
 
 #[test]
-fn a_machine_is_quiet_since_its_last_pod_event() {
+fn an_instance_is_quiet_since_its_last_pod_event() {
     let moved = "lastPodEventTime: '2026-06-01T11:58:00Z',";
     let facts = claim_facts("", ALL_WELL, moved, &Live::default());
     assert_eq!(facts.quiet_since, Some("2026-06-01T11:58:00Z".parse().unwrap()));
 }
 
-/// A dump is read for tonight: nobody was there to say that the machine has become quiet since.
+/// A dump is read for tonight: nobody was there to say that the instance has become quiet since.
 #[test]
 fn objects_that_are_older_than_the_time_they_are_judged_for_become_quiet() {
     let initialized = "{type: Initialized, status: 'True'}";
@@ -110,7 +110,7 @@ fn objects_that_are_older_than_the_time_they_are_judged_for_become_quiet() {
         let moved = format!("lastPodEventTime: '2026-06-01T{moved}Z',");
         let objects = pair("", READY, "", initialized, &moved);
         let pool = pool("", &format!(", disruption: {{consolidateAfter: {after}}}"));
-        let of = |live: &Live| machine(&format!("{pool}{objects}"), live).claim.unwrap();
+        let of = |live: &Live| instance(&format!("{pool}{objects}"), live).claim.unwrap();
         assert_eq!(of(&Live::of_nobody()).consolidatable, expected, "{after}, {moved}");
         assert!(!of(&Live::default()).consolidatable, "the controller itself says so, or not");
     }
@@ -149,14 +149,15 @@ fn a_claim_says_when_it_is_too_old() {
 
 /// What runs on it is not known: pods are bound to the one and to the other.
 #[test]
-fn a_machine_that_two_nodes_say_they_are_is_shared() {
+fn an_instance_that_two_nodes_say_they_are_is_shared() {
     let one = pair("", READY, "", ALL_WELL, "nodeName: n,");
     let other = "{apiVersion: v1, kind: Node, metadata: {name: other}, spec: {providerID: '?'}}";
     for (id, is_shared) in [("x://2", false), ("x://1", true)] {
         let objects = one.clone() + &other.replace('?', id);
         for live in [Live::default(), Live::of_nobody()] {
             let (_, fleet) = fleet_of(&objects, &live);
-            let shared: Vec<bool> = fleet.machines.iter().map(|machine| machine.shared).collect();
+            let shared: Vec<bool> =
+                fleet.instances.iter().map(|instance| instance.shared).collect();
             assert_eq!(shared, [is_shared; 2], "{id}");
         }
     }
@@ -175,14 +176,14 @@ fn a_claim_says_whether_pods_go_by_force() {
         let metadata = format!("kind: NodeClaim\nmetadata: {{{deleted} {deadline}, ");
         let objects =
             pair("", READY, "", "", "").replace("kind: NodeClaim\nmetadata: {", &metadata);
-        assert_eq!(machine(&objects, &live).claim.unwrap().has_grace_period, expected);
+        assert_eq!(instance(&objects, &live).claim.unwrap().has_grace_period, expected);
     }
 }
 
 #[test]
 fn a_node_is_ready_if_it_says_so_or_if_nobody_says_anything_in_a_file() {
     let is_ready =
-        |conditions, live: &Live| machine(&pair("", conditions, "", ALL_WELL, ""), live).ready;
+        |conditions, live: &Live| instance(&pair("", conditions, "", ALL_WELL, ""), live).ready;
     let (controller, file) = (Live::default(), Live::of_nobody());
     assert!(is_ready(READY, &controller) && is_ready(READY, &file));
     let unknown = "{type: Ready, status: Unknown}";
@@ -192,7 +193,7 @@ fn a_node_is_ready_if_it_says_so_or_if_nobody_says_anything_in_a_file() {
 
 #[test]
 fn an_annotation_of_the_node_forbids_its_removal_and_the_claims_until_it_registers() {
-    let protects = |yaml: String| machine(&yaml, &Live::default()).do_not_disrupt;
+    let protects = |yaml: String| instance(&yaml, &Live::default()).do_not_disrupt;
     let annotated = "annotations: {karpenter.sh/do-not-disrupt: 'VALUE'}";
     let node = |value: &str| pair(&annotated.replace("VALUE", value), READY, "", ALL_WELL, "");
     assert!(protects(node("true")));
@@ -220,17 +221,18 @@ fn what_only_a_controller_knows_is_taken_from_it() {
         ..Live::default()
     };
     let (_, fleet) = fleet_of(&yaml, &live);
-    assert!(fleet.machines[0].queued && fleet.machines[0].nominated);
+    assert!(fleet.instances[0].queued && fleet.instances[0].nominated);
     assert_eq!((fleet.held_back, fleet.now), (vec![held], now()));
     assert_eq!(fleet.pools["p"].drift_resumes, Some(resumes));
     let (_, fleet) = fleet_of(&yaml, &Live::of_nobody());
-    assert!(!fleet.machines[0].queued && !fleet.machines[0].nominated);
+    assert!(!fleet.instances[0].queued && !fleet.instances[0].nominated);
 }
 
 #[test]
 fn a_node_of_nobodys_has_no_claim() {
-    let machine = machine("{apiVersion: v1, kind: Node, metadata: {name: n}}", &Live::of_nobody());
-    assert!(machine.claim.is_none() && machine.ready);
+    let instance =
+        instance("{apiVersion: v1, kind: Node, metadata: {name: n}}", &Live::of_nobody());
+    assert!(instance.claim.is_none() && instance.ready);
 }
 
 /// A pod on the node, from more of its metadata, spec and status.
@@ -252,9 +254,9 @@ fn budget(name: &str, app: &str, spec: &str, status: &str) -> String {
 #[track_caller]
 fn check_pods(yaml: &str, expected: &Expect) {
     let (snapshot, fleet) = fleet_of(&(pair("", READY, "", ALL_WELL, "") + yaml), &Live::default());
-    let (node, machine) = (&snapshot.nodes[0], &fleet.machines[0]);
-    assert_eq!(node.pods.len(), machine.pods.len());
-    let lines = node.pods.iter().zip(&machine.pods).map(|(pod, facts)| {
+    let (node, instance) = (&snapshot.nodes[0], &fleet.instances[0]);
+    assert_eq!(node.pods.len(), instance.pods.len());
+    let lines = node.pods.iter().zip(&instance.pods).map(|(pod, facts)| {
         let yes = |word: &str, is: bool| if is { format!(" {word}") } else { String::new() };
         let kept = match &facts.kept_by {
             None => String::new(),
@@ -281,7 +283,7 @@ fn owned(kind: &str) -> String {
 }
 
 #[test]
-fn pods_are_told_by_what_their_machines_removal_means_to_them() {
+fn pods_are_told_by_what_their_instances_removal_means_to_them() {
     let deleting = ", deletionTimestamp: '2026-06-01T11:59:50Z'";
     check_pods(
         &[
@@ -434,7 +436,7 @@ fn rules(metadata: &str, spec: &str) -> PoolRules {
 }
 
 #[test]
-fn a_static_pool_deletes_first_where_somebody_would_make_the_machine_again() {
+fn a_static_pool_deletes_first_where_somebody_would_make_the_instance_again() {
     let deletes_first = |static_capacity| {
         let settings = IndexSettings { static_capacity, ..IndexSettings::default() };
         let pool = pool(", annotations: {joiner.sh/static-drift: delete-first}", ", replicas: 2");
@@ -460,7 +462,7 @@ fn what_a_pool_leaves_out_is_what_the_api_server_fills_in() {
 }
 
 #[test]
-fn a_pool_says_when_its_machines_go() {
+fn a_pool_says_when_its_instances_go() {
     let after = |text: &str| {
         rules("", &format!(", disruption: {{consolidateAfter: {text}}}")).consolidate_after
     };

@@ -201,7 +201,7 @@ fn a_pool_of_fixed_size_is_noted_while_the_gate_is_off() {
 }
 
 #[test]
-fn a_pool_whose_machines_do_not_join_is_tried_last() {
+fn a_pool_whose_instances_do_not_join_is_tried_last() {
     let said = |status: &str, generation: u32| {
         let condition = format!(
             "status: {{conditions: [{{type: NodeRegistrationHealthy, status: '{status}', reason: \
@@ -213,7 +213,7 @@ fn a_pool_whose_machines_do_not_join_is_tried_last() {
     };
     let why = "RegistrationFailed: Failed to register node";
     let note = format!(
-        "NodePool \"p\" is tried after all others, for its last machines have not joined ({why})"
+        "NodePool \"p\" is tried after all others, for its last instances have not joined ({why})"
     );
     assert_eq!(said("False", 2), (Some(why.to_owned()), vec![note]));
     assert_eq!(said("True", 2), (None, vec![]));

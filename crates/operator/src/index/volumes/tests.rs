@@ -147,7 +147,7 @@ fn two_volumes_must_be_in_one_place() {
 }
 
 #[test]
-fn the_name_of_a_machine_binds_no_volume_on_its_own_disk() {
+fn the_name_of_an_instance_binds_no_volume_on_its_own_disk() {
     let hostname = zones("kubernetes.io/hostname", "n1");
     let both = "{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n1]}, \
                 {key: zone, operator: In, values: [a]}]}";

@@ -197,7 +197,7 @@ impl Site {
         events.iter().filter(about).map(text).collect()
     }
 
-    /// Ends the story: nobody needs its machines any more.
+    /// Ends the story: nobody needs its instances any more.
     pub(super) async fn close(&self) {
         self.delete(&self.pool_path()).await;
         self.delete(&format!("/apis/apps/v1/namespaces/{}/deployments/web", self.name)).await;

@@ -110,7 +110,7 @@ pub(super) async fn a_node_that_is_deleted_takes_its_claim_with_it(site: Site) {
     until_all_is_gone(&site).await;
 }
 
-pub(super) async fn a_pool_that_is_deleted_takes_its_machines_with_it(site: Site) {
+pub(super) async fn a_pool_that_is_deleted_takes_its_instances_with_it(site: Site) {
     with_pods(&site, 2).await;
     site.close().await;
     until_all_is_gone(&site).await;
@@ -118,9 +118,9 @@ pub(super) async fn a_pool_that_is_deleted_takes_its_machines_with_it(site: Site
     site.until_true("the pool is gone", is_gone).await;
 }
 
-pub(super) async fn a_claim_whose_machine_is_gone_is_deleted(site: Site) {
+pub(super) async fn a_claim_whose_instance_is_gone_is_deleted(site: Site) {
     let (claim, node) = with_pods(&site, 1).await;
-    // A machine of KWOK's is its node, and without finalizers nobody is asked.
+    // An instance of KWOK's is its node, and without finalizers nobody is asked.
     site.patch(&node_path(&node), json!({"metadata": {"finalizers": null}})).await;
     site.delete(&node_path(&node)).await;
     let is_gone = async || site.get(&claim_path(&claim)).await.is_none();

@@ -44,7 +44,7 @@ async fn an_engine_that_loses_the_api_server_ends_and_the_next_one_carries_on() 
     running.expect_running("before");
     running.expect_running("meanwhile");
     assert!(claims.iter().all(|claim| running.claims().contains(claim)), "nothing was lost");
-    assert_eq!(running.machines(), running.claims().len());
+    assert_eq!(running.instances(), running.claims().len());
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,11 +67,11 @@ async fn an_engine_without_a_lease_outlasts_an_hour_without_the_api_server() {
     assert_eq!(running.readiness.why_not(), "");
     running.expect_running("meanwhile");
     assert!(claims.iter().all(|claim| running.claims().contains(claim)), "nothing was lost");
-    assert_eq!(running.machines(), running.claims().len());
+    assert_eq!(running.instances(), running.claims().len());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_is_set_forward_or_back_takes_no_machine_that_is_in_use() {
+async fn a_clock_that_is_set_forward_or_back_takes_no_instance_that_is_in_use() {
     for hours in [5, -5] {
         let mut running = Running::at_work().await;
         running.create_pod("before");
@@ -89,7 +89,7 @@ async fn a_clock_that_is_set_forward_or_back_takes_no_machine_that_is_in_use() {
         running.expect_running("before");
         running.expect_running("after");
         assert!(claims.iter().all(|claim| running.claims().contains(claim)), "{hours} hours");
-        assert_eq!(running.machines(), running.claims().len());
+        assert_eq!(running.instances(), running.claims().len());
     }
 }
 
@@ -116,18 +116,18 @@ async fn a_day_that_did_not_pass_expires_nothing_and_is_told_until_clocks_agree(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_is_set_while_a_machine_is_made_costs_one_more_at_worst() {
+async fn a_clock_that_is_set_while_an_instance_is_made_costs_one_more_at_worst() {
     for hours in [5, -5] {
         let mut running = Running::at_work().await;
         running.create_pod("web");
         running.stage.pass(8).await;
-        assert_eq!(running.machines(), 1, "the machine is on its way");
+        assert_eq!(running.instances(), 1, "the instance is on its way");
         running.stage.context.clock.jump(SignedDuration::from_hours(hours));
         running.pass(600).await;
         // The laboratory's scheduler goes by the same clock, so that its pod is not asked.
         let [claim] = running.claims().try_into().unwrap();
         let initialized = running.stage.status_of(&claim, "Initialized");
         assert_eq!(initialized.as_deref(), Some("True"), "{hours} hours");
-        assert_eq!(running.machines(), 1);
+        assert_eq!(running.instances(), 1);
     }
 }

@@ -62,13 +62,13 @@ async fn another_karpenter_that_is_running_is_named_and_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_lost_while_a_machine_is_made_leaves_one_machine() {
+async fn a_lease_that_is_lost_while_an_instance_is_made_leaves_one_instance() {
     let mut running = Running::at_work().await;
-    // The machine is made; writing that down takes longer than the lease lasts.
+    // The instance is made; writing that down takes longer than the lease lasts.
     delay(&running, "patch", 1);
     running.create_pod("web");
     running.stage.pass(5).await;
-    assert_eq!(running.machines(), 1);
+    assert_eq!(running.instances(), 1);
     let claims = running.claims();
     assert!(!launched(&running, &claims[0]), "nothing is written down yet");
     renew("somebody-else", &running);
@@ -78,7 +78,7 @@ async fn a_lease_that_is_lost_while_a_machine_is_made_leaves_one_machine() {
     running.pass(180).await;
     assert_eq!(running.claims(), claims);
     assert!(launched(&running, &claims[0]));
-    assert_eq!(running.machines(), 1);
+    assert_eq!(running.instances(), 1);
     running.expect_running("web");
 }
 
@@ -94,13 +94,13 @@ async fn a_lease_that_is_lost_while_a_claim_is_created_leaves_one_claim() {
     running.start();
     running.pass(240).await;
     assert_eq!(running.claims().len(), 1);
-    assert_eq!(running.machines(), 1);
+    assert_eq!(running.instances(), 1);
     running.expect_running("web");
 }
 
-/// A machine that is not as it should be has a replacement on its way when somebody else takes over.
+/// An instance that is not as it should be has a replacement on its way when somebody else takes over.
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_lost_while_a_replacement_is_waited_for_leaves_one_machine() {
+async fn a_lease_that_is_lost_while_a_replacement_is_waited_for_leaves_one_instance() {
     let mut running = Running::at_work().await;
     running.create_pod("web");
     running.pass(120).await;
@@ -131,7 +131,7 @@ async fn a_lease_that_is_lost_while_a_replacement_is_waited_for_leaves_one_machi
     }
     let left: Vec<String> = both.into_iter().filter(|name| *name != old).collect();
     assert_eq!(running.claims(), left, "the replacement it found is the one that stays");
-    assert_eq!(running.machines(), 1);
+    assert_eq!(running.instances(), 1);
 }
 
 fn launched(running: &Running, claim: &str) -> bool {

@@ -153,31 +153,31 @@ fn mend(running: &Running, claim: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_machine_of_a_claim_that_cannot_be_read_is_nobodys_garbage() {
+async fn the_instance_of_a_claim_that_cannot_be_read_is_nobodys_garbage() {
     let (mut running, claim) = with_an_unreadable_claim().await;
     running.pass(3600).await;
-    assert_eq!(running.machines(), 1, "an hour is ten times what garbage collection waits");
+    assert_eq!(running.instances(), 1, "an hour is ten times what garbage collection waits");
     running.expect_running("web");
     assert!(!running.said("garbage collection: NodeClaim").is_empty(), "it says why it holds back");
     mend(&running, &claim);
     running.pass(600).await;
-    assert_eq!(running.machines(), 1);
+    assert_eq!(running.instances(), 1);
     assert_eq!(running.readiness.notes(), "");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_whose_claim_cannot_be_read_is_not_let_go_before_its_machine() {
+async fn a_node_whose_claim_cannot_be_read_is_not_let_go_before_its_instance() {
     let (mut running, claim) = with_an_unreadable_claim().await;
     running.pass(60).await;
     let name = claim.clone();
     running.stage.delete("", "nodes", &name);
     running.pass(600).await;
     assert!(running.stage.find_node(&name).is_some(), "nobody knows what else is to be done");
-    assert_eq!(running.machines(), 1);
+    assert_eq!(running.instances(), 1);
     mend(&running, &claim);
     running.pass(600).await;
     assert!(running.stage.find_node(&name).is_none());
-    assert_eq!(running.machines(), 0);
+    assert_eq!(running.instances(), 0);
 }
 
 #[tokio::test(start_paused = true)]

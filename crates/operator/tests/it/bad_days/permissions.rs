@@ -92,7 +92,7 @@ fn manifest() -> Vec<Value> {
     objects(&text.replace("kwoknodeclasses", "testnodeclasses").replace("kwok.sh", "test.sh"))
 }
 
-/// The same for those whose machines join by a text of ours. The test cloud's class takes the place
+/// The same for those whose instances join by a text of ours. The test cloud's class takes the place
 /// of vSphere's.
 fn manifest_for_joining() -> Vec<Value> {
     let text = concat!(
@@ -129,7 +129,7 @@ fn expect_content(running: &Running) {
 }
 
 /// A pod gets a node, and the node goes again.
-async fn from_a_pod_to_the_end_of_its_machine(running: &mut Running) {
+async fn from_a_pod_to_the_end_of_its_instance(running: &mut Running) {
     running.stage.create_pool("general");
     running.create_pod("web");
     running.start();
@@ -138,12 +138,12 @@ async fn from_a_pod_to_the_end_of_its_machine(running: &mut Running) {
     let [claim] = running.claims().try_into().unwrap();
     running.stage.delete("karpenter.sh", "nodeclaims", &claim);
     running.pass(300).await;
-    assert!(!running.claims().contains(&claim), "its machine is gone");
+    assert!(!running.claims().contains(&claim), "its instance is gone");
     expect_content(running);
 }
 
-/// The same where machines join by a text of ours, with a token each.
-async fn a_machine_that_joins(running: &mut Running) {
+/// The same where instances join by a text of ours, with a token each.
+async fn an_instance_that_joins(running: &mut Running) {
     {
         let mut cloud = running.stage.cloud.state();
         let id = IdNeed { cloud: IdCloud::Vsphere, setting: None };
@@ -162,7 +162,7 @@ async fn a_machine_that_joins(running: &mut Running) {
     running.stage.delete("karpenter.sh", "nodeclaims", &claim);
     running.stage.delete(TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural, "default");
     running.pass(300).await;
-    assert!(!running.claims().contains(&claim), "its machine is gone");
+    assert!(!running.claims().contains(&claim), "its instance is gone");
     expect_content(running);
 }
 
@@ -190,7 +190,7 @@ async fn static_pools_buffers_and_overlays(running: &mut Running) {
         settings.planner.index.capacity_buffer = true;
     });
     running.pass(120).await;
-    assert_eq!(running.machines(), 2);
+    assert_eq!(running.instances(), 2);
     let said = |group: &str, plural: &str, name: &str| {
         let found: Value = running.stage.find(group, plural, name).unwrap();
         found["status"]["conditions"][0]["type"].clone()
@@ -206,20 +206,20 @@ async fn static_pools_buffers_and_overlays(running: &mut Running) {
         json!({"spec": {"replicas": 1}}),
     );
     running.pass(300).await;
-    assert_eq!(running.machines(), 1);
+    assert_eq!(running.instances(), 1);
     expect_content(running);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_roles_of_the_manifest_are_enough_from_a_pod_to_the_end_of_its_machine() {
-    from_a_pod_to_the_end_of_its_machine(&mut with_rights(&manifest())).await;
+async fn the_roles_of_the_manifest_are_enough_from_a_pod_to_the_end_of_its_instance() {
+    from_a_pod_to_the_end_of_its_instance(&mut with_rights(&manifest())).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_roles_of_the_manifests_are_enough_for_machines_that_join() {
+async fn the_roles_of_the_manifests_are_enough_for_instances_that_join() {
     let mut running = with_rights(&manifest_for_joining());
     running.stage = running.stage.made_by_kubeadm();
-    a_machine_that_joins(&mut running).await;
+    an_instance_that_joins(&mut running).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,10 +256,10 @@ const ASKED_FOR_ELSEWHERE: [(&str, &str); 18] = [
 async fn the_roles_of_the_manifests_grant_nothing_that_is_never_asked_for() {
     let all = [manifest(), manifest_for_joining()].concat();
     let mut short = with_rights(&all);
-    from_a_pod_to_the_end_of_its_machine(&mut short).await;
+    from_a_pod_to_the_end_of_its_instance(&mut short).await;
     let mut joining = with_rights(&all);
     joining.stage = joining.stage.made_by_kubeadm();
-    a_machine_that_joins(&mut joining).await;
+    an_instance_that_joins(&mut joining).await;
     let mut gated = with_rights(&all);
     static_pools_buffers_and_overlays(&mut gated).await;
     let unused = &(&short.roles.unused() & &joining.roles.unused()) & &gated.roles.unused();

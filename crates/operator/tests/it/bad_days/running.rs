@@ -8,7 +8,7 @@ use std::{
 use joiner_apiserver::Resource;
 use joiner_cloud::{CloudProvider, Providers};
 use joiner_core::taint::{Effect, Taint};
-use joiner_lab::cluster::machines::MachineSpec;
+use joiner_lab::cluster::instances::InstanceSpec;
 use joiner_operator::{
     engine::{self, Ended, Engine},
     metrics::Registry,
@@ -132,34 +132,34 @@ impl Running {
         sum(&self.metrics, start)
     }
 
-    /// Lets seconds pass. Machines that the cloud has made meanwhile join.
+    /// Lets seconds pass. Instances that the cloud has made meanwhile join.
     pub(super) async fn pass(&mut self, seconds: i64) {
         const STEP: i64 = 10;
         let mut left = seconds;
         while left > 0 {
             self.stage.pass(left.min(STEP)).await;
             left -= STEP;
-            self.switch_machines();
+            self.switch_instances();
         }
     }
 
-    /// Machines are on for as long as the cloud has them.
-    fn switch_machines(&self) {
-        let machines = self.stage.lab.machines();
-        for machine in self.stage.cloud.state().machines.values() {
-            let name = machine.provider_id.trim_start_matches("test://");
+    /// Instances are on for as long as the cloud has them.
+    fn switch_instances(&self) {
+        let instances = self.stage.lab.instances();
+        for instance in self.stage.cloud.state().instances.values() {
+            let name = instance.provider_id.trim_start_matches("test://");
             let taint = Taint {
                 key: "karpenter.sh/unregistered".to_owned(),
                 value: String::new(),
                 effect: Effect::NoExecute,
             };
             // One that is there is there.
-            let _ = machines.boot(MachineSpec {
-                provider_id: machine.provider_id.clone(),
+            let _ = instances.boot(InstanceSpec {
+                provider_id: instance.provider_id.clone(),
                 taints: vec![taint],
-                capacity: machine.capacity.clone(),
-                allocatable: machine.allocatable.clone(),
-                ..MachineSpec::new(name)
+                capacity: instance.capacity.clone(),
+                allocatable: instance.allocatable.clone(),
+                ..InstanceSpec::new(name)
             });
         }
     }
@@ -210,9 +210,9 @@ impl Running {
         claims.iter().map(|claim| name(claim.value())).collect()
     }
 
-    /// How many machines the cloud has.
-    pub(super) fn machines(&self) -> usize {
-        self.stage.cloud.state().machines.len()
+    /// How many instances the cloud has.
+    pub(super) fn instances(&self) -> usize {
+        self.stage.cloud.state().instances.len()
     }
 
     /// A pod that is created now runs soon: the engine works.

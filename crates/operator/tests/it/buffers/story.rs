@@ -241,7 +241,7 @@ async fn ee09_room_on_a_node_that_goes_is_made_anew() {
     assert!(provisioning(&lab, "spare").starts_with(FITS));
 }
 
-/// Has the pool want machines with another label, so that those there are have drifted.
+/// Has the pool want instances with another label, so that those there are have drifted.
 fn drift(lab: &Lab) {
     let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
     let patch = json!({"spec": {"template": {"metadata": {"labels": {"generation": "2"}}}}});

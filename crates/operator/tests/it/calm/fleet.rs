@@ -1,4 +1,4 @@
-//! What the machines of a history cost at each moment, and whether each disruption was worth it.
+//! What the instances of a history cost at each moment, and whether each disruption was worth it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 /// How long a disruption has to pay off.
 const PAYS_WITHIN: SignedDuration = SignedDuration::from_hours(1);
-/// How soon after a removal a machine is made that would not have been needed without it.
+/// How soon after a removal an instance is made that would not have been needed without it.
 const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(2);
-/// What a CPU of the laboratory's machines costs per hour.
+/// What a CPU of the laboratory's instances costs per hour.
 const PRICE_PER_CPU: f64 = 0.03;
 
 /// A fleet over time.
 #[derive(Debug)]
 pub(super) struct Fleet {
-    /// From when on all machines together cost so much per hour.
+    /// From when on all instances together cost so much per hour.
     prices: Vec<(Timestamp, f64)>,
     disruptions: Vec<Disruption>,
     /// Claims that were made because pods waited.
@@ -28,14 +28,14 @@ pub(super) struct Fleet {
     end: Timestamp,
 }
 
-/// A machine that was chosen to go.
+/// An instance that was chosen to go.
 #[derive(Debug)]
 struct Disruption {
     at: Timestamp,
     claim: String,
     node: String,
     reason: String,
-    /// What all machines cost per hour before anything was done.
+    /// What all instances cost per hour before anything was done.
     before: f64,
 }
 
@@ -50,9 +50,9 @@ impl Fleet {
             used: bound.collect(),
             end: history.latest(),
         };
-        let mut machines: BTreeMap<String, f64> = BTreeMap::new();
+        let mut instances: BTreeMap<String, f64> = BTreeMap::new();
         for change in history.changes_of("karpenter.sh", "nodeclaims") {
-            let before = machines.values().sum();
+            let before = instances.values().sum();
             let claim = change.object.value();
             let name = claim["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             if let Some(reason) = newly_disrupted(&change) {
@@ -65,10 +65,10 @@ impl Fleet {
                 fleet.provisioned.push((change.at, name.clone()));
             }
             match change.kind {
-                ChangeKind::Deleted => machines.remove(&name),
-                _ => machines.insert(name, price(&claim)),
+                ChangeKind::Deleted => instances.remove(&name),
+                _ => instances.insert(name, price(&claim)),
             };
-            let after: f64 = machines.values().sum();
+            let after: f64 = instances.values().sum();
             if (after - before).abs() > f64::EPSILON {
                 fleet.prices.push((change.at, after));
             }
@@ -87,7 +87,7 @@ impl Fleet {
             let expected = before * PAYS_WITHIN.as_secs_f64() / 3600.0;
             (spent >= expected).then(|| {
                 format!(
-                    "{at} {claim} was chosen to go ({reason}); machines cost {before:.2} per hour \
+                    "{at} {claim} was chosen to go ({reason}); instances cost {before:.2} per hour \
                      before, and {spent:.4} in the hour after, not less than {expected:.4}"
                 )
             })
@@ -95,7 +95,7 @@ impl Fleet {
         lost.collect()
     }
 
-    /// Machines that were made, stood empty, and were removed again.
+    /// Instances that were made, stood empty, and were removed again.
     pub(super) fn made_for_nothing(&self) -> Vec<String> {
         let unused = self.disruptions.iter().filter(|it| !self.used.contains(&it.node));
         let told = unused.map(|it| {
@@ -104,7 +104,7 @@ impl Fleet {
         told.collect()
     }
 
-    /// Machines that went because their pods would fit elsewhere, and one had to be made for those.
+    /// Instances that went because their pods would fit elsewhere, and one had to be made for those.
     pub(super) fn undone(&self) -> Vec<String> {
         let packed = self.disruptions.iter().filter(|it| it.reason == "Underutilized");
         let told = packed.filter_map(|it| {
@@ -117,7 +117,7 @@ impl Fleet {
         told.collect()
     }
 
-    /// How many machines went for each reason, and what the fleet cost at the end.
+    /// How many instances went for each reason, and what the fleet cost at the end.
     pub(super) fn in_words(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for disruption in &self.disruptions {
@@ -137,14 +137,14 @@ impl Fleet {
     }
 }
 
-/// What a claim's machine costs per hour; nothing before it is known which one it is.
+/// What a claim's instance costs per hour; nothing before it is known which one it is.
 fn price(claim: &Value) -> f64 {
     let kind = claim["metadata"]["labels"]["node.kubernetes.io/instance-type"].as_str();
     let cpus = kind.and_then(|kind| kind.strip_prefix("lab-")?.strip_suffix('x')?.parse().ok());
     cpus.unwrap_or(0.0) * PRICE_PER_CPU
 }
 
-/// The reason for which a change says that a machine goes.
+/// The reason for which a change says that an instance goes.
 fn newly_disrupted(change: &Change) -> Option<String> {
     let reason = |claim: &Value| {
         let conditions = claim["status"]["conditions"].as_array();
@@ -189,14 +189,14 @@ fn a_disruption_is_worth_it_if_the_hour_after_it_costs_less() {
 }
 
 #[test]
-fn machines_that_never_had_a_pod_were_made_for_nothing() {
+fn instances_that_never_had_a_pod_were_made_for_nothing() {
     let prices = [(0, 1.0), (12, 0.5)];
     assert_eq!(disrupted_once("Empty", "used", &prices).made_for_nothing(), [""; 0]);
     assert_eq!(disrupted_once("Empty", "unused", &prices).made_for_nothing().len(), 1);
 }
 
 #[test]
-fn a_machine_that_is_made_right_after_a_removal_undoes_it() {
+fn an_instance_that_is_made_right_after_a_removal_undoes_it() {
     let prices = [(0, 1.0), (12, 0.5)];
     assert_eq!(disrupted_once("Underutilized", "used", &prices).undone().len(), 1);
     assert_eq!(disrupted_once("Empty", "used", &prices).undone(), [""; 0]);

@@ -1,4 +1,4 @@
-//! What keeps one machine is told with its name and what helps, and keeps no other.
+//! What keeps one instance is told with its name and what helps, and keeps no other.
 
 use joiner_api::condition::find;
 use joiner_operator::conditions::Conditioned;
@@ -15,14 +15,14 @@ fn assert_told(scene: &Scene, kind: &str, name: &str, parts: &[&str]) {
     assert!(told.iter().any(has_all), "{parts:?} of {told:#?}");
 }
 
-/// A machine with a pod of its own, and another that holds nothing: the one is about to be judged,
+/// An instance with a pod of its own, and another that holds nothing: the one is about to be judged,
 /// the other goes whatever becomes of it.
 async fn one_in_use_and_one_empty(pod: impl FnOnce(&Scene)) -> Scene {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.machine_of("used", "test-16x").await;
+    scene.instance_of("used", "test-16x").await;
     pod(&scene);
-    scene.machine("empty").await;
+    scene.instance("empty").await;
     scene.allow("100%");
     scene
 }
@@ -77,17 +77,17 @@ async fn budgets_that_overlap_are_all_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_protected_for_a_time_keeps_its_machine_for_that_time() {
+async fn a_pod_that_is_protected_for_a_time_keeps_its_instance_for_that_time() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.machine_of("used", "test-16x").await;
+    scene.instance_of("used", "test-16x").await;
     scene.pod("web-1", "used");
     let started = jiff::Timestamp::from_second(scene.stage.context.now().as_second()).unwrap();
     let status = json!({"status": {"startTime": started.to_string()}});
     scene.stage.merge("", "pods", "default/web-1", Some("status"), status);
     let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "10m"}}});
     scene.stage.merge("", "pods", "default/web-1", None, wish);
-    scene.machine("empty").await;
+    scene.instance("empty").await;
     scene.allow("100%");
     scene.stage.pass(9 * 60).await;
     assert_eq!(scene.claims(), ["used"]);
@@ -95,7 +95,7 @@ async fn a_pod_that_is_protected_for_a_time_keeps_its_machine_for_that_time() {
     let ends = format!("which ends at {}", started + jiff::SignedDuration::from_mins(10));
     assert_told(&scene, "Node", "used", &["Pod default/web-1", annotation, &ends, "What helps"]);
     scene.stage.pass(2 * 60).await;
-    assert_eq!(scene.marks("used"), "all", "its time is over: a smaller machine comes");
+    assert_eq!(scene.marks("used"), "all", "its time is over: a smaller instance comes");
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,7 +116,7 @@ async fn a_pod_without_an_owner_is_told_so_and_keeps_nothing() {
     );
     scene.allow("100%");
     scene.stage.pass(60).await;
-    assert_eq!(scene.marks("used"), "all", "its machine is too large");
+    assert_eq!(scene.marks("used"), "all", "its instance is too large");
     assert!(!scene.stays("empty"));
 }
 
@@ -124,8 +124,8 @@ async fn a_pod_without_an_owner_is_told_so_and_keeps_nothing() {
 async fn a_node_whose_pool_is_gone_is_told_of_and_left_alone() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.machine_in("gone", "stray").await;
-    scene.machine("empty").await;
+    scene.instance_in("gone", "stray").await;
+    scene.instance("empty").await;
     scene.allow("100%");
     scene.stage.pass(400).await;
     assert_eq!(scene.claims(), ["stray"]);
@@ -147,7 +147,7 @@ async fn a_class_that_is_being_deleted_closes_its_pools_and_no_other() {
     let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
     scene.stage.merge(class.group, class.plural, "other", None, hold);
     scene.stage.delete(class.group, class.plural, "other");
-    scene.machine("empty").await;
+    scene.instance("empty").await;
     scene.stage.pass(60).await;
     let said = scene.stage.pool("other");
     let condition = find(said.conditions(), "NodeClassReady").unwrap();
@@ -156,7 +156,7 @@ async fn a_class_that_is_being_deleted_closes_its_pools_and_no_other() {
         assert!(condition.message.contains(part), "{}", condition.message);
     }
     assert!(scene.stage.pool("general").holds("Ready"));
-    assert_eq!(scene.claims(), [""; 0], "the other pool's empty machine has gone");
+    assert_eq!(scene.claims(), [""; 0], "the other pool's empty instance has gone");
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,13 +169,13 @@ async fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
     other["spec"]["disruption"] = json!({"budgets": garbage});
     scene.stage.create("karpenter.sh", "nodepools", other);
     scene.stage.pass(1).await;
-    scene.machine_in("other", "kept").await;
-    scene.machine("empty").await;
+    scene.instance_in("other", "kept").await;
+    scene.instance("empty").await;
     scene.allow("100%");
     scene.stage.pass(60).await;
     assert_eq!(scene.claims(), ["kept"]);
     let said = scene.stage.pool("other");
-    assert!(said.holds("Ready"), "pods that wait still get machines of it");
+    assert!(said.holds("Ready"), "pods that wait still get instances of it");
     let condition = find(said.conditions(), "BudgetsValid").unwrap();
     let named = "spec.disruption.budgets[0].schedule \"every day at nine o'clock\"";
     assert!(condition.message.starts_with(named), "{}", condition.message);
@@ -186,7 +186,7 @@ async fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
 async fn a_wish_that_cannot_be_read_is_told_before_anything_is_disrupted() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.machine_of("used", "test-16x").await;
+    scene.instance_of("used", "test-16x").await;
     scene.pod("web-1", "used");
     scene.pod("web-2", "used");
     let wish =
@@ -208,7 +208,7 @@ async fn a_wish_that_does_not_protect_a_node_is_told() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
     for (node, wish) in [("timed", "1h"), ("free", "false"), ("kept", "true")] {
-        scene.machine(node).await;
+        scene.instance(node).await;
         let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": wish}}});
         scene.stage.merge("", "nodes", node, None, wish);
     }
@@ -222,7 +222,7 @@ async fn a_wish_that_does_not_protect_a_node_is_told() {
     }
 }
 
-/// A machine would be too small, or too dear, or kept for nobody.
+/// An instance would be too small, or too dear, or kept for nobody.
 #[tokio::test(start_paused = true)]
 async fn while_something_that_counts_cannot_be_read_nothing_is_proposed() {
     let mut scene = Scene::looked_after_on(|stage| {
@@ -236,7 +236,7 @@ async fn while_something_that_counts_cannot_be_read_nothing_is_proposed() {
     });
     scene.stage.create("karpenter.sh", "nodeoverlays", overlay);
     scene.stage.pass(1).await;
-    scene.machine("empty").await;
+    scene.instance("empty").await;
     scene.stage.pass(60).await;
     assert_eq!(scene.claims(), ["empty"]);
     scene.stage.delete("karpenter.sh", "nodeoverlays", "odd");
@@ -246,18 +246,18 @@ async fn while_something_that_counts_cannot_be_read_nothing_is_proposed() {
 
 /// Its pods may be bound to the one node or to the other.
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_two_nodes_say_they_are_is_told_of_and_left_alone() {
+async fn an_instance_that_two_nodes_say_they_are_is_told_of_and_left_alone() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.machine("twice").await;
+    scene.instance("twice").await;
     scene.stage.join(node("yet-another", "twice"));
-    scene.machine("empty").await;
+    scene.instance("empty").await;
     scene.allow("100%");
     scene.stage.pass(400).await;
     assert_eq!(scene.claims(), ["twice"]);
     let parts = [
-        "DisruptionBlocked: The machine stays while 2 nodes have this provider ID: twice, yet-another",
-        "delete those that are not this machine",
+        "DisruptionBlocked: The instance stays while 2 nodes have this provider ID: twice, yet-another",
+        "delete those that are not this instance",
     ];
     for (kind, name) in [("NodeClaim", "twice"), ("Node", "twice"), ("Node", "yet-another")] {
         assert_told(&scene, kind, name, &parts);

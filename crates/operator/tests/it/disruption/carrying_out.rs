@@ -10,7 +10,7 @@ use crate::play::{amounts, node};
 /// K-07.
 #[tokio::test(start_paused = true)]
 async fn without_replacements_candidates_go_at_once() {
-    let mut scene = Scene::with_machines(&["a", "b", "c"]).await;
+    let mut scene = Scene::with_instances(&["a", "b", "c"]).await;
     scene.begin(Method::Emptiness, &["a", "b"], 0);
     scene.stage.pass(1).await;
     assert_eq!(scene.claims(), ["c"]);
@@ -21,7 +21,7 @@ async fn without_replacements_candidates_go_at_once() {
 /// K-01, K-02, K-05.
 #[tokio::test(start_paused = true)]
 async fn candidates_are_marked_and_stay_until_their_replacement_is_ready() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     let [replacement] = &record.replacements[..] else { panic!("{record:?}") };
     scene.stage.pass(1).await;
@@ -32,7 +32,7 @@ async fn candidates_are_marked_and_stay_until_their_replacement_is_ready() {
     assert!(scene.stays("a"));
     scene.join(replacement).await;
     assert_eq!(scene.claims(), std::slice::from_ref(replacement));
-    assert!(!scene.is_in_command(replacement), "it is a machine like any other");
+    assert!(!scene.is_in_command(replacement), "it is an instance like any other");
     assert!(scene.is_idle());
     let told = scene.stage.events("NodeClaim", replacement);
     for event in [
@@ -51,7 +51,7 @@ async fn candidates_are_marked_and_stay_until_their_replacement_is_ready() {
 /// K-06.
 #[tokio::test(start_paused = true)]
 async fn all_replacements_have_to_be_ready() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     let record = scene.begin(Method::Drift, &["a", "b"], 2);
     scene.stage.pass(1).await;
     scene.join(&record.replacements[0]).await;
@@ -64,7 +64,7 @@ async fn all_replacements_have_to_be_ready() {
 /// K-08.
 #[tokio::test(start_paused = true)]
 async fn two_commands_end_independently() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     let first = scene.begin(Method::Drift, &["a"], 1);
     let second = scene.begin(Method::Drift, &["b"], 1);
     scene.stage.pass(1).await;
@@ -75,8 +75,8 @@ async fn two_commands_end_independently() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_part_of_one_command_only() {
-    let scene = Scene::with_machines(&["a"]).await;
+async fn an_instance_is_part_of_one_command_only() {
+    let scene = Scene::with_instances(&["a"]).await;
     let first = scene.begin(Method::Drift, &["a"], 1);
     let commands = &scene.disruption.commands;
     let begun = commands.get(&first.id).unwrap();
@@ -91,7 +91,7 @@ async fn a_machine_is_part_of_one_command_only() {
 /// K-03.
 #[tokio::test(start_paused = true)]
 async fn a_replacement_that_only_we_know_of_is_waited_for() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.context.cache.wrote(unreal(&record.replacements[0], &record));
     scene.stage.pass(60).await;
@@ -103,7 +103,7 @@ async fn a_replacement_that_only_we_know_of_is_waited_for() {
 /// K-04: a replacement has ten minutes from its registration to be ready.
 #[tokio::test(start_paused = true)]
 async fn a_replacement_that_is_never_ready_goes_and_the_candidate_stays() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::Drift, &["a"], 1);
     let replacement = &record.replacements[0];
     scene.stage.pass(1).await;
@@ -123,7 +123,7 @@ async fn a_replacement_that_is_never_ready_goes_and_the_candidate_stays() {
 /// A clone that takes long leaves the same time for initialization.
 #[tokio::test(start_paused = true)]
 async fn a_replacement_that_registers_late_has_as_long_to_be_ready() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::Drift, &["a"], 1);
     let replacement = &record.replacements[0];
     scene.stage.pass(14 * 60).await;
@@ -136,11 +136,11 @@ async fn a_replacement_that_registers_late_has_as_long_to_be_ready() {
     assert!(!scene.stays(replacement));
 }
 
-/// K-09: how many machines there are does not matter, what their pool says does.
+/// K-09: how many instances there are does not matter, what their pool says does.
 #[tokio::test(start_paused = true)]
-async fn the_deadline_is_what_the_pool_allows_its_machines() {
+async fn the_deadline_is_what_the_pool_allows_its_instances() {
     for (initialization, minutes) in [("5m", 5), ("1h", 60)] {
-        let mut scene = Scene::with_machines(&["a"]).await;
+        let mut scene = Scene::with_instances(&["a"]).await;
         scene.annotate_pool(&json!({"joiner.sh/initialization-timeout": initialization}));
         // Liveness would delete the claim a moment before: it counts from when the node joined.
         let record = scene.begin(Method::Drift, &["a"], 1);
@@ -161,7 +161,7 @@ async fn the_deadline_is_what_the_pool_allows_its_machines() {
 /// EE-02: a replacement that never registers leaves the old node.
 #[tokio::test(start_paused = true)]
 async fn a_replacement_that_never_registers_leaves_the_candidate() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::Drift, &["a"], 1);
     scene.stage.pass(16 * 60).await;
     assert!(!scene.stays(&record.replacements[0]), "it took too long to register");
@@ -173,7 +173,7 @@ async fn a_replacement_that_never_registers_leaves_the_candidate() {
 /// §3.9.5: before its replacements are there, a plan would make them a second time.
 #[tokio::test(start_paused = true)]
 async fn candidates_count_as_leaving_once_their_replacements_are_there() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     scene.begin(Method::Drift, &["a"], 1);
     assert_eq!(scene.counted_as_leaving(), [""; 0]);
     scene.stage.pass(1).await;
@@ -186,7 +186,7 @@ async fn candidates_count_as_leaving_once_their_replacements_are_there() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_cannot_be_used_any_more_takes_the_command_back() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let limits = json!({"spec": {"limits": {"cpu": "1"}}});
     scene.stage.merge("karpenter.sh", "nodepools", "general", None, limits);
     let used = json!({"status": {"resources": {"cpu": "4"}}});
@@ -201,8 +201,8 @@ async fn a_pool_that_cannot_be_used_any_more_takes_the_command_back() {
 
 /// M-04, O-85, §3.10.1: the replacement is where the pods go, and pods that wait with them.
 #[tokio::test(start_paused = true)]
-async fn plans_make_no_machine_a_second_time() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+async fn plans_make_no_instance_a_second_time() {
+    let mut scene = Scene::with_instances(&["a"]).await;
     scene.pod("web-1", "a");
     let record = scene.begin(Method::Drift, &["a"], 1);
     scene.stage.pass(1).await;
@@ -217,10 +217,10 @@ async fn plans_make_no_machine_a_second_time() {
     assert!(told.iter().any(|event| event.contains(&place)), "{told:?}");
 }
 
-/// Without the command the same pods would need a machine of their own.
+/// Without the command the same pods would need an instance of their own.
 #[tokio::test(start_paused = true)]
-async fn pods_that_wait_are_not_put_on_machines_that_leave() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+async fn pods_that_wait_are_not_put_on_instances_that_leave() {
+    let mut scene = Scene::with_instances(&["a"]).await;
     super::meanwhile::refuse_deletions(&scene);
     scene.begin(Method::Emptiness, &["a"], 0);
     scene.stage.pass(1).await;

@@ -14,33 +14,33 @@ const EMPTY: &str = r#"consolidation_type="empty""#;
 const SINGLE: &str = r#"consolidation_type="single""#;
 const MULTI: &str = r#"consolidation_type="multi""#;
 
-/// Machines that hold nothing.
-async fn empty_machines(names: &[&str]) -> Scene {
+/// Instances that hold nothing.
+async fn empty_instances(names: &[&str]) -> Scene {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
     for name in names {
-        scene.machine(name).await;
+        scene.instance(name).await;
     }
     scene.allow("100%");
     scene
 }
 
-/// A large machine with a pod that would fit on a smaller one.
-async fn large_machine() -> Scene {
+/// A large instance with a pod that would fit on a smaller one.
+async fn large_instance() -> Scene {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.machine_of("a", "test-16x").await;
+    scene.instance_of("a", "test-16x").await;
     scene.pod("web-1", "a");
     scene.allow("100%");
     scene
 }
 
-/// Two machines whose pods would fit on one that costs less than both.
-async fn two_machines() -> Scene {
+/// Two instances whose pods would fit on one that costs less than both.
+async fn two_instances() -> Scene {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
     for name in ["a", "b"] {
-        scene.machine_of(name, "test-16x").await;
+        scene.instance_of(name, "test-16x").await;
         for pod in 0..5 {
             scene.pod(&format!("web-{name}-{pod}"), name);
         }
@@ -60,13 +60,13 @@ async fn two_pools() -> Scene {
     scene
 }
 
-/// So many machines of a pool may go at once.
+/// So many instances of a pool may go at once.
 fn allow(scene: &Scene, pool: &str, nodes: &str) {
     let budgets = json!({"spec": {"disruption": {"budgets": [{"nodes": nodes}]}}});
     scene.stage.merge("karpenter.sh", "nodepools", pool, None, budgets);
 }
 
-/// Nobody is to remove a machine any more.
+/// Nobody is to remove an instance any more.
 fn protect_node(scene: &Scene, name: &str) {
     let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
     scene.stage.merge("", "nodes", name, None, wish);
@@ -89,7 +89,7 @@ const DECISIONS: &str = "karpenter_voluntary_disruption_decisions_total";
 /// P-19, O-69.
 #[tokio::test(start_paused = true)]
 async fn a_proposal_is_looked_at_once_more_after_15_seconds() {
-    let mut scene = empty_machines(&["a"]).await;
+    let mut scene = empty_instances(&["a"]).await;
     scene.stage.pass(2).await;
     assert_eq!(scene.proposed().len(), 1);
     scene.stage.pass(11).await;
@@ -100,11 +100,11 @@ async fn a_proposal_is_looked_at_once_more_after_15_seconds() {
 
 /// O-07.
 #[tokio::test(start_paused = true)]
-async fn dashboards_see_how_many_machines_could_go() {
+async fn dashboards_see_how_many_instances_could_go() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.machine("a").await;
-    scene.machine("b").await;
+    scene.instance("a").await;
+    scene.instance("b").await;
     scene.stage.pass(2).await;
     let eligible = "karpenter_voluntary_disruption_eligible_nodes";
     assert_count(&scene, eligible, r#"reason="empty""#, 2.0);
@@ -117,28 +117,28 @@ async fn dashboards_see_how_many_machines_could_go() {
     assert!(told.contains(&blocked.to_owned()), "{told:?}");
 }
 
-/// Machines about which one command is proposed, of the kind that is named, and how many they are.
+/// Instances about which one command is proposed, of the kind that is named, and how many they are.
 async fn proposed(kind: &str) -> (Scene, f64) {
-    let (mut scene, machines) = match kind {
-        EMPTY => (empty_machines(&["a"]).await, 1.0),
-        SINGLE => (large_machine().await, 1.0),
-        _ => (two_machines().await, 2.0),
+    let (mut scene, instances) = match kind {
+        EMPTY => (empty_instances(&["a"]).await, 1.0),
+        SINGLE => (large_instance().await, 1.0),
+        _ => (two_instances().await, 2.0),
     };
     scene.stage.pass(5).await;
     assert_eq!(scene.proposed().len(), 1, "{kind}");
-    (scene, machines)
+    (scene, instances)
 }
 
 /// O-08, O-11, O-14: a budget that closes meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_budget_that_closes_meanwhile_stops_a_proposal() {
     for kind in [EMPTY, SINGLE, MULTI] {
-        let (mut scene, machines) = proposed(kind).await;
+        let (mut scene, instances) = proposed(kind).await;
         let before = scene.claims();
         scene.allow("0");
         scene.stage.pass(60).await;
         assert_eq!(scene.claims(), before, "{kind}");
-        assert_count(&scene, FAILED, kind, machines);
+        assert_count(&scene, FAILED, kind, instances);
         let told = scene.stage.events("Node", "a");
         assert!(told.iter().any(|event| event.contains("reason: budget")), "{told:?}");
     }
@@ -146,13 +146,13 @@ async fn a_budget_that_closes_meanwhile_stops_a_proposal() {
 
 /// O-09, O-12, O-15: a candidate that is none any more.
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_is_protected_meanwhile_stays() {
+async fn an_instance_that_is_protected_meanwhile_stays() {
     for kind in [EMPTY, SINGLE, MULTI] {
-        let (mut scene, machines) = proposed(kind).await;
+        let (mut scene, instances) = proposed(kind).await;
         protect_node(&scene, "a");
         scene.stage.pass(16).await;
         assert!(scene.stays("a"), "{kind}");
-        assert_count(&scene, FAILED, kind, machines);
+        assert_count(&scene, FAILED, kind, instances);
         let told = scene.stage.events("NodeClaim", "a");
         assert!(told.iter().any(|event| event.contains("reason: churn")), "{told:?}");
     }
@@ -160,11 +160,11 @@ async fn a_machine_that_is_protected_meanwhile_stays() {
 
 /// O-81: what is left of a proposal is looked at anew at once.
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_cannot_go_with_another_any_more_goes_alone() {
-    let (mut scene, machines) = proposed(MULTI).await;
+async fn an_instance_that_cannot_go_with_another_any_more_goes_alone() {
+    let (mut scene, instances) = proposed(MULTI).await;
     protect_node(&scene, "b");
     scene.stage.pass(16).await;
-    assert_count(&scene, FAILED, MULTI, machines);
+    assert_count(&scene, FAILED, MULTI, instances);
     let proposed = scene.proposed();
     let going = proposed.iter().flat_map(|command| &command.candidates);
     assert_eq!(going.map(|candidate| candidate.node.as_str()).collect::<Vec<_>>(), ["a"]);
@@ -173,7 +173,7 @@ async fn a_machine_that_cannot_go_with_another_any_more_goes_alone() {
     assert_eq!([scene.marks("a"), scene.marks("b")], ["all", "none"]);
 }
 
-/// O-25..30: a cluster in which a budget is all that keeps machines is not done with until it is looked at again after
+/// O-25..30: a cluster in which a budget is all that keeps instances is not done with until it is looked at again after
 /// five minutes.
 #[tokio::test(start_paused = true)]
 async fn what_a_budget_has_kept_goes_as_soon_as_the_others_are_gone() {
@@ -184,15 +184,15 @@ async fn what_a_budget_has_kept_goes_as_soon_as_the_others_are_gone() {
         let mut scene = two_pools().await;
         // There is room for all pods, so nothing comes in place of what goes.
         scene.stage.join(json!({"metadata": {"name": "other"}, "spec": {}}));
-        let mut machines = Vec::new();
+        let mut instances = Vec::new();
         for pool in pools {
             for i in 0..2 * at_once {
                 let name = format!("{pool}-{i}");
-                scene.machine_in(pool, &name).await;
+                scene.instance_in(pool, &name).await;
                 if kind != EMPTY {
                     scene.pod(&format!("web-{name}"), &name);
                 }
-                machines.push(name);
+                instances.push(name);
             }
         }
         for pool in pools {
@@ -200,10 +200,10 @@ async fn what_a_budget_has_kept_goes_as_soon_as_the_others_are_gone() {
         }
         scene.stage.pass(20).await;
         let left = scene.claims();
-        assert_eq!(left.len(), machines.len() / 2, "{kind} {pools:?}: {left:?}");
+        assert_eq!(left.len(), instances.len() / 2, "{kind} {pools:?}: {left:?}");
         scene.stage.pass(60).await;
         assert_eq!(scene.claims(), left, "{kind} {pools:?}: the others are not gone yet");
-        for gone in machines.iter().filter(|name| !left.contains(name)) {
+        for gone in instances.iter().filter(|name| !left.contains(name)) {
             let free = json!({"metadata": {"finalizers": null}});
             scene.stage.merge("", "nodes", gone, None, free);
         }
@@ -215,10 +215,10 @@ async fn what_a_budget_has_kept_goes_as_soon_as_the_others_are_gone() {
 
 /// R-15, and time alone is enough.
 #[tokio::test(start_paused = true)]
-async fn a_drifted_machine_goes_once_the_last_of_its_pods_is_free() {
+async fn a_drifted_instance_goes_once_the_last_of_its_pods_is_free() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.cheapest_machine("a").await;
+    scene.cheapest_instance("a").await;
     let started = scene.stage.context.now();
     for (pod, duration) in [("web-1", "10m"), ("web-2", "30m"), ("web-3", "20m")] {
         scene.pod(pod, "a");
@@ -239,14 +239,14 @@ async fn a_drifted_machine_goes_once_the_last_of_its_pods_is_free() {
 
 /// O-10, O-13, O-16: a pod was promised a place on a candidate.
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_pods_are_expected_on_meanwhile_stays() {
+async fn an_instance_that_pods_are_expected_on_meanwhile_stays() {
     for kind in [EMPTY, SINGLE, MULTI] {
-        let (mut scene, machines) = proposed(kind).await;
+        let (mut scene, instances) = proposed(kind).await;
         let until = scene.stage.context.now() + jiff::SignedDuration::from_secs(20);
         scene.stage.context.cache.intend(|intended| intended.nominate("a", until));
         scene.stage.pass(16).await;
         assert!(scene.stays("a"), "{kind}");
-        assert_count(&scene, FAILED, kind, machines);
+        assert_count(&scene, FAILED, kind, instances);
         scene.stage.pass(60).await;
         assert!(scene.claims() != ["a"] || scene.marks("a") == "all", "it is free again: {kind}");
     }
@@ -254,7 +254,7 @@ async fn a_machine_that_pods_are_expected_on_meanwhile_stays() {
 
 /// O-72, O-73.
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_protected_meanwhile_keeps_its_machine() {
+async fn a_pod_that_is_protected_meanwhile_keeps_its_instance() {
     let protect: [fn(&Scene); 2] = [
         |scene| {
             let wish =
@@ -284,10 +284,10 @@ async fn a_pod_that_is_protected_meanwhile_keeps_its_machine() {
     }
 }
 
-/// O-103, O-106: what is decided about empty machines.
+/// O-103, O-106: what is decided about empty instances.
 #[tokio::test(start_paused = true)]
-async fn dashboards_count_decisions_about_empty_machines() {
-    let mut scene = empty_machines(&["a", "b"]).await;
+async fn dashboards_count_decisions_about_empty_instances() {
+    let mut scene = empty_instances(&["a", "b"]).await;
     scene.stage.pass(30).await;
     assert_eq!(
         scene.stage.series(DECISIONS),
@@ -301,7 +301,7 @@ async fn dashboards_count_decisions_about_empty_machines() {
 
 /// O-105, O-108.
 #[tokio::test(start_paused = true)]
-async fn dashboards_count_machines_that_are_replaced() {
+async fn dashboards_count_instances_that_are_replaced() {
     for (kind, name) in [(SINGLE, "single"), (MULTI, "multi")] {
         let (mut scene, _) = proposed(kind).await;
         scene.stage.pass(30).await;
@@ -321,12 +321,12 @@ async fn dashboards_count_machines_that_are_replaced() {
 
 /// O-104, O-107.
 #[tokio::test(start_paused = true)]
-async fn dashboards_count_machines_whose_pods_fit_elsewhere() {
+async fn dashboards_count_instances_whose_pods_fit_elsewhere() {
     for (kind, going) in [("single", 1), ("multi", 2)] {
         let mut scene = Scene::looked_after().await;
         scene.allow("0");
         for name in &["a", "b", "c"][..=going] {
-            scene.machine(name).await;
+            scene.instance(name).await;
             scene.pod(&format!("web-{name}"), name);
         }
         scene.allow(&going.to_string());
@@ -346,7 +346,7 @@ async fn dashboards_count_machines_whose_pods_fit_elsewhere() {
 /// §9.2.
 #[tokio::test(start_paused = true)]
 async fn candidates_are_told_of_what_is_proposed() {
-    let mut scene = large_machine().await;
+    let mut scene = large_instance().await;
     scene.stage.pass(5).await;
     for kind in ["Node", "NodeClaim"] {
         let told = scene.stage.events(kind, "a");
@@ -370,8 +370,8 @@ fn balance(scene: &Scene, pool: &str) {
 
 /// §3.6, §9.2.
 #[tokio::test(start_paused = true)]
-async fn a_balanced_pools_approval_is_told_of_the_machine_it_is_about() {
-    let mut scene = large_machine().await;
+async fn a_balanced_pools_approval_is_told_of_the_instance_it_is_about() {
+    let mut scene = large_instance().await;
     balance(&scene, "general");
     scene.stage.pass(5).await;
     let wanted = ["ConsolidationApproved: score 0.94 >= threshold 0.50 (k: 2, savings 93.7%, \
@@ -383,8 +383,8 @@ async fn a_balanced_pools_approval_is_told_of_the_machine_it_is_about() {
 
 /// §3.6, §9.2.
 #[tokio::test(start_paused = true)]
-async fn an_approval_about_several_machines_is_told_of_the_pool() {
-    let mut scene = two_machines().await;
+async fn an_approval_about_several_instances_is_told_of_the_pool() {
+    let mut scene = two_instances().await;
     balance(&scene, "general");
     scene.stage.pass(5).await;
     assert_eq!(scene.proposed().len(), 1);
@@ -396,12 +396,12 @@ async fn an_approval_about_several_machines_is_told_of_the_pool() {
 
 /// A-01..20: an approval is told of every pool that was asked, and of no other.
 #[tokio::test(start_paused = true)]
-async fn an_approval_about_machines_of_several_pools_is_told_of_those_that_were_asked() {
+async fn an_approval_about_instances_of_several_pools_is_told_of_those_that_were_asked() {
     for asked in [&["general"][..], &["batch", "general"]] {
         let mut scene = two_pools().await;
-        for (pool, machine) in [("general", "a"), ("batch", "b")] {
-            scene.machine_in(pool, machine).await;
-            scene.pod(&format!("web-{machine}"), machine);
+        for (pool, instance) in [("general", "a"), ("batch", "b")] {
+            scene.instance_in(pool, instance).await;
+            scene.pod(&format!("web-{instance}"), instance);
         }
         for pool in asked {
             balance(&scene, pool);
@@ -432,10 +432,10 @@ async fn pools_that_ask_for_no_score_approve_of_nothing() {
 
 /// §9.2.
 #[tokio::test(start_paused = true)]
-async fn who_asks_why_a_machine_stays_is_told() {
+async fn who_asks_why_an_instance_stays_is_told() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.cheapest_machine("a").await;
+    scene.cheapest_instance("a").await;
     scene.pod("web-1", "a");
     scene.allow("100%");
     scene.stage.pass(60).await;
@@ -449,7 +449,7 @@ async fn who_asks_why_a_machine_stays_is_told() {
 async fn a_cluster_in_which_nothing_happens_costs_nothing() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.cheapest_machine("a").await;
+    scene.cheapest_instance("a").await;
     scene.pod("web-1", "a");
     scene.allow("100%");
     scene.stage.pass(30).await;
@@ -463,10 +463,10 @@ async fn a_cluster_in_which_nothing_happens_costs_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn while_everything_is_paused_nothing_is_proposed() {
-    let mut scene = empty_machines(&[]).await;
+    let mut scene = empty_instances(&[]).await;
     scene.stage.pause("namespaces", NAMESPACE, Some("ops: freeze"));
     scene.stage.pass(2).await;
-    scene.machine("a").await;
+    scene.instance("a").await;
     scene.stage.pass(60).await;
     assert_eq!(scene.claims(), ["a"]);
     let told = scene.stage.events("Node", "a");
@@ -476,17 +476,17 @@ async fn while_everything_is_paused_nothing_is_proposed() {
     assert_eq!(scene.claims(), [""; 0]);
 }
 
-/// A DaemonSet that is not known would make machines too small, a budget that is not known would be overrun.
+/// A DaemonSet that is not known would make instances too small, a budget that is not known would be overrun.
 #[tokio::test(start_paused = true)]
 async fn while_something_that_counts_cannot_be_watched_nothing_is_proposed() {
     for plural in ["daemonsets", "poddisruptionbudgets"] {
-        let mut scene = empty_machines(&[]).await;
+        let mut scene = empty_instances(&[]).await;
         for verb in ["watch", "list"] {
             instead(&scene, verb, plural, Fault::Unavailable, 1000);
         }
         // The watch that is open comes to its end.
         scene.stage.pass(600).await;
-        scene.machine("a").await;
+        scene.instance("a").await;
         scene.stage.pass(60).await;
         assert_eq!(scene.claims(), ["a"], "{plural}");
     }
@@ -500,7 +500,7 @@ async fn a_budget_that_opens_is_noticed_in_time() {
     let closed = json!([{"nodes": "0", "schedule": "0 0 * * *", "duration": "2m"}]);
     let patch = json!({"spec": {"disruption": {"budgets": closed}}});
     scene.stage.merge("karpenter.sh", "nodepools", "general", None, patch);
-    scene.machine("a").await;
+    scene.instance("a").await;
     scene.stage.pass(60).await;
     assert_eq!(scene.claims(), ["a"]);
     scene.stage.pass(85).await;
@@ -513,15 +513,15 @@ async fn a_move_that_is_undone_is_held_back() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
     for name in ["a", "b"] {
-        scene.cheapest_machine(name).await;
+        scene.cheapest_instance(name).await;
         scene.pod(&format!("web-{name}"), name);
     }
     scene.allow("100%");
     scene.stage.pass(30).await;
     let [left] = &scene.claims()[..] else { panic!("{:?}", scene.claims()) };
     let left = left.clone();
-    // Somebody needs such a machine again, and then does not.
-    scene.cheapest_machine("c").await;
+    // Somebody needs such an instance again, and then does not.
+    scene.cheapest_instance("c").await;
     scene.pod("web-c", "c");
     scene.stage.pass(600).await;
     assert_eq!(scene.claims(), [left.clone(), "c".to_owned()]);
@@ -534,7 +534,7 @@ async fn a_move_that_is_undone_is_held_back() {
 /// §3.1: while a proposal waits, others are made.
 #[tokio::test(start_paused = true)]
 async fn what_is_proposed_or_begun_keeps_nothing_else_from_going() {
-    let mut scene = empty_machines(&["a"]).await;
+    let mut scene = empty_instances(&["a"]).await;
     scene.stage.pass(5).await;
     let going = |scene: &Scene| -> Vec<String> {
         let proposed = scene.proposed();
@@ -542,20 +542,20 @@ async fn what_is_proposed_or_begun_keeps_nothing_else_from_going() {
     };
     assert_eq!(going(&scene), ["a"]);
     // It comes while the first proposal waits.
-    scene.machine("z").await;
+    scene.instance("z").await;
     scene.stage.pass(3).await;
     assert_eq!(going(&scene), ["a", "z"]);
     scene.stage.pass(20).await;
     assert_eq!(scene.claims(), [""; 0]);
 }
 
-/// While an empty machine waits to go, another is proposed whose pod would fit there as well as elsewhere.
+/// While an empty instance waits to go, another is proposed whose pod would fit there as well as elsewhere.
 #[tokio::test(start_paused = true)]
 async fn what_is_proposed_later_keeps_nothing_that_was_proposed_before() {
-    let mut scene = empty_machines(&["a", "b", "c"]).await;
+    let mut scene = empty_instances(&["a", "b", "c"]).await;
     let protected = |wanted: serde_json::Value| json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": wanted}}});
-    for (machine, pod) in [("b", "web-1"), ("c", "web-2")] {
-        scene.pod(pod, machine);
+    for (instance, pod) in [("b", "web-1"), ("c", "web-2")] {
+        scene.pod(pod, instance);
         scene.stage.merge("", "pods", &format!("default/{pod}"), None, protected(json!("true")));
     }
     scene.stage.pass(5).await;
@@ -572,11 +572,11 @@ async fn what_is_proposed_later_keeps_nothing_that_was_proposed_before() {
 
 /// M-02: one replacement after the other.
 #[tokio::test(start_paused = true)]
-async fn a_second_machine_is_replaced_once_the_first_replacement_is_ready() {
+async fn a_second_instance_is_replaced_once_the_first_replacement_is_ready() {
     let (mut scene, _) = proposed(SINGLE).await;
     scene.stage.pass(15).await;
     assert_eq!(scene.marks("a"), "all");
-    scene.machine_of("b", "test-16x").await;
+    scene.instance_of("b", "test-16x").await;
     // It is full, so that the first one's pod does not go there.
     for pod in 0..8 {
         scene.pod(&format!("web-b-{pod}"), "b");
@@ -591,9 +591,9 @@ async fn a_second_machine_is_replaced_once_the_first_replacement_is_ready() {
     assert_eq!(scene.marks("b"), "all", "{:?}", scene.stage.events("Node", "b"));
 }
 
-/// However many machines a command was about, it has failed once.
+/// However many instances a command was about, it has failed once.
 #[tokio::test(start_paused = true)]
-async fn a_command_that_fails_is_held_back_for_a_minute_however_many_machines_it_was_about() {
+async fn a_command_that_fails_is_held_back_for_a_minute_however_many_instances_it_was_about() {
     let (mut scene, _) = proposed(MULTI).await;
     scene.stage.pass(15).await;
     assert_eq!(scene.marks("a"), "all");
@@ -610,7 +610,7 @@ async fn a_command_that_fails_is_held_back_for_a_minute_however_many_machines_it
 /// What waits is measured by how much time has passed, and not by what the clock says.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_set_back_delays_no_proposal() {
-    let mut scene = empty_machines(&["a"]).await;
+    let mut scene = empty_instances(&["a"]).await;
     scene.allow("0");
     scene.stage.pass(60).await;
     scene.allow("100%");
@@ -624,13 +624,13 @@ async fn a_clock_that_is_set_back_delays_no_proposal() {
 /// It holds nothing yet, and pods are about to come to it.
 #[tokio::test(start_paused = true)]
 async fn a_replacement_whose_command_is_under_way_stays_and_keeps_no_other() {
-    let mut scene = empty_machines(&["a"]).await;
+    let mut scene = empty_instances(&["a"]).await;
     scene.allow("0");
     let record = scene.begin(Method::Drift, &["a"], 2);
     let [ready, coming] = &record.replacements[..] else { panic!("{record:?}") };
     scene.stage.pass(1).await;
     scene.join(ready).await;
-    scene.machine("zero").await;
+    scene.instance("zero").await;
     scene.allow("100%");
     scene.stage.pass(60).await;
     assert!(!scene.stays("zero"));

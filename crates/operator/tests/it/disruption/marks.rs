@@ -11,7 +11,7 @@ const NODE: &str = "karpenter.sh/disrupted:NoSchedule";
 /// M-05.
 #[tokio::test(start_paused = true)]
 async fn marks_that_no_command_accounts_for_are_taken_off() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await.restarted();
+    let mut scene = Scene::with_instances(&["a", "b"]).await.restarted();
     let (key, effect) = NODE.split_once(':').unwrap();
     scene.stage.taint(
         "a",
@@ -39,7 +39,7 @@ async fn marks_that_no_command_accounts_for_are_taken_off() {
 /// Karpenter 1.15 has begun it, for the reason that the claim says.
 #[tokio::test(start_paused = true)]
 async fn the_reason_of_a_reboot_stays_until_it_is_over() {
-    let mut scene = Scene::with_machines(&["a"]).await.restarted();
+    let mut scene = Scene::with_instances(&["a"]).await.restarted();
     let mut conditions =
         serde_json::to_value(scene.stage.claim("a")).unwrap()["status"]["conditions"].take();
     for type_ in ["DisruptionReason", "Rebooting"] {
@@ -56,7 +56,7 @@ async fn the_reason_of_a_reboot_stays_until_it_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_leaves_keeps_its_taint() {
-    let scene = Scene::with_machines(&["a"]).await;
+    let scene = Scene::with_instances(&["a"]).await;
     scene.stage.delete_claim("a");
     scene.stage.taint("a", &json!([{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]));
     let mut scene = scene.restarted();
@@ -66,7 +66,7 @@ async fn a_node_that_leaves_keeps_its_taint() {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_read_is_no_command() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let patch = json!({"metadata": {"annotations": {"joiner.sh/disruption-command": "soon"}}});
     scene.stage.merge("karpenter.sh", "nodeclaims", "a", None, patch);
     scene = scene.restarted();
@@ -78,7 +78,7 @@ async fn what_cannot_be_read_is_no_command() {
 /// M-06.
 #[tokio::test(start_paused = true)]
 async fn marks_are_set_at_the_start_and_taken_off_on_failure() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     let record = scene.begin(Method::MultiNode, &["a", "b"], 1);
     scene.stage.pass(1).await;
     assert_eq!([scene.marks("a"), scene.marks("b")], ["all", "all"]);
@@ -93,7 +93,7 @@ async fn marks_are_set_at_the_start_and_taken_off_on_failure() {
 /// The labels and taints of a node are written by others all the time.
 #[tokio::test(start_paused = true)]
 async fn somebody_who_writes_at_the_same_time_loses_nothing() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.taint("a", &json!([{"key": "theirs", "effect": "NoSchedule"}]));
     scene.stage.pass(1).await;
@@ -103,7 +103,7 @@ async fn somebody_who_writes_at_the_same_time_loses_nothing() {
 /// A replacement carries its command, its node does not.
 #[tokio::test(start_paused = true)]
 async fn the_command_is_written_on_claims_alone() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 2);
     scene.stage.pass(1).await;
     let replacement = &record.replacements[0];
@@ -128,7 +128,7 @@ async fn marks_are_taken_off_although_something_else_cannot_be_read() {
         stage
     })
     .await;
-    scene.machine("a").await;
+    scene.instance("a").await;
     scene.stage.create_unreadable_pool("odd");
     let mut scene = scene.restarted();
     taint(&scene, "a");
@@ -138,7 +138,7 @@ async fn marks_are_taken_off_although_something_else_cannot_be_read() {
 
 #[tokio::test(start_paused = true)]
 async fn marks_are_taken_off_although_something_else_cannot_be_watched() {
-    let mut scene = Scene::with_machines(&["a"]).await.restarted();
+    let mut scene = Scene::with_instances(&["a"]).await.restarted();
     scene.stage.pass(1).await;
     scene.stage.hide("poddisruptionbudgets");
     scene.stage.pass(600).await;
@@ -148,11 +148,11 @@ async fn marks_are_taken_off_although_something_else_cannot_be_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mark_that_cannot_be_taken_off_keeps_no_other_machine() {
+async fn a_mark_that_cannot_be_taken_off_keeps_no_other_instance() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    scene.machine("a").await;
-    scene.machine("b").await;
+    scene.instance("a").await;
+    scene.instance("b").await;
     instead(&scene, "patch", "nodes", Fault::Unavailable, 1000);
     taint(&scene, "a");
     scene.allow("100%");

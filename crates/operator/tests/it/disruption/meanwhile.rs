@@ -34,7 +34,7 @@ fn refuse_deletions_after(scene: &Scene, allowed: u32) {
 
 #[tokio::test(start_paused = true)]
 async fn a_replacement_that_is_deleted_frees_the_candidate() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
     scene.stage.delete_claim(&record.replacements[0]);
@@ -57,7 +57,7 @@ async fn a_replacement_that_is_deleted_frees_the_candidate() {
 /// Others of the same command are ready: the next command moves the pods there.
 #[tokio::test(start_paused = true)]
 async fn replacements_that_are_ready_stay_and_are_kept_for_the_next_try() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::Drift, &["a"], 2);
     let [ready, lost] = &record.replacements[..] else { panic!("{record:?}") };
     scene.stage.pass(1).await;
@@ -73,7 +73,7 @@ async fn replacements_that_are_ready_stay_and_are_kept_for_the_next_try() {
 
 #[tokio::test(start_paused = true)]
 async fn a_candidate_that_somebody_deletes_does_not_stop_the_others() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     let record = scene.begin(Method::MultiNode, &["a", "b"], 1);
     scene.stage.pass(1).await;
     scene.stage.delete_claim("a");
@@ -86,7 +86,7 @@ async fn a_candidate_that_somebody_deletes_does_not_stop_the_others() {
 /// The pods of a candidate that somebody deletes need the replacement.
 #[tokio::test(start_paused = true)]
 async fn when_all_candidates_are_deleted_the_replacement_stays() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
     scene.stage.delete_claim("a");
@@ -98,7 +98,7 @@ async fn when_all_candidates_are_deleted_the_replacement_stays() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_pauses_a_pool_stops_its_commands() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
     scene.stage.pause("nodepools", "general", Some("ops: freeze until Monday"));
@@ -110,7 +110,7 @@ async fn whoever_pauses_a_pool_stops_its_commands() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_pauses_everything_stops_all_commands() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     scene.stage.create("", "namespaces", json!({"metadata": {"name": "other"}}));
     scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
@@ -124,7 +124,7 @@ async fn whoever_pauses_everything_stops_all_commands() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_lost_makes_no_second_replacement() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     instead(&scene, "create", "nodeclaims", Fault::CutAfter, 1);
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(40).await;
@@ -141,7 +141,7 @@ async fn writes_that_fail_for_a_while_are_tried_again() {
         ("create", "nodeclaims"),
         ("delete", "nodeclaims"),
     ] {
-        let mut scene = Scene::with_machines(&["a"]).await;
+        let mut scene = Scene::with_instances(&["a"]).await;
         instead(&scene, verb, plural, Fault::Unavailable, 3);
         let record = scene.begin(Method::SingleNode, &["a"], 1);
         scene.stage.pass(10).await;
@@ -154,7 +154,7 @@ async fn writes_that_fail_for_a_while_are_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_started_within_a_minute_is_taken_back() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     instead(&scene, "patch", "nodes", Fault::Unavailable, 30);
     scene.begin(Method::Emptiness, &["a", "b"], 0);
     scene.stage.pass(10 * 60).await;
@@ -165,7 +165,7 @@ async fn what_cannot_be_started_within_a_minute_is_taken_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replacement_whose_name_is_taken_frees_the_candidate_at_once() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     let theirs = &record.replacements[0];
     scene.stage.create_claim(theirs);
@@ -176,8 +176,8 @@ async fn a_replacement_whose_name_is_taken_frees_the_candidate_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_that_cannot_be_deleted_are_free_again_after_a_while() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+async fn instances_that_cannot_be_deleted_are_free_again_after_a_while() {
+    let mut scene = Scene::with_instances(&["a"]).await;
     refuse_deletions(&scene);
     scene.begin(Method::Emptiness, &["a"], 0);
     scene.stage.pass(110).await;
@@ -195,8 +195,8 @@ const NOT_DELETED: &str =
     "DisruptionTakenBack: Node stays for now: the NodeClaim could not be deleted in time";
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_cannot_be_deleted_is_free_again_although_others_have_left() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+async fn an_instance_that_cannot_be_deleted_is_free_again_although_others_have_left() {
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     refuse_deletions_after(&scene, 1);
     scene.begin(Method::Emptiness, &["a", "b"], 0);
     scene.stage.pass(110).await;
@@ -213,7 +213,7 @@ async fn a_machine_that_cannot_be_deleted_is_free_again_although_others_have_lef
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_heard_while_nothing_could_be_deleted_yet() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     refuse_deletions(&scene);
     scene.begin(Method::Emptiness, &["a"], 0);
     scene.stage.pass(1).await;
@@ -227,7 +227,7 @@ async fn a_pause_is_heard_while_nothing_could_be_deleted_yet() {
 /// What was begun is not broken off half done.
 #[tokio::test(start_paused = true)]
 async fn a_pause_comes_too_late_for_what_is_being_deleted() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     instead_after(&scene, 1, "delete", "nodeclaims", Fault::Unavailable, 5);
     scene.begin(Method::Emptiness, &["a", "b"], 0);
     scene.stage.pass(1).await;
@@ -241,7 +241,7 @@ async fn a_pause_comes_too_late_for_what_is_being_deleted() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_deleted_while_a_pause_would_not_be_known() {
     for hidden in ["nodepools", "namespaces"] {
-        let mut scene = Scene::with_machines(&["a"]).await;
+        let mut scene = Scene::with_instances(&["a"]).await;
         scene.stage.hide(hidden);
         scene.stage.pass(600).await;
         scene.begin(Method::Emptiness, &["a"], 0);
@@ -256,7 +256,7 @@ async fn nothing_is_deleted_while_a_pause_would_not_be_known() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replacement_that_cannot_be_deleted_keeps_no_candidate() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
     instead(&scene, "delete", "nodeclaims", Fault::Unavailable, 8);
@@ -273,7 +273,7 @@ async fn a_replacement_that_cannot_be_deleted_keeps_no_candidate() {
 
 #[tokio::test(start_paused = true)]
 async fn a_candidate_that_cannot_be_unmarked_keeps_no_replacement() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
     instead(&scene, "patch", "nodes", Fault::Unavailable, 8);

@@ -9,7 +9,7 @@ use super::scene::Scene;
 
 #[tokio::test(start_paused = true)]
 async fn before_anything_was_written_nothing_has_happened() {
-    let scene = Scene::with_machines(&["a"]).await;
+    let scene = Scene::with_instances(&["a"]).await;
     scene.begin(Method::SingleNode, &["a"], 1);
     let mut scene = scene.restarted();
     scene.stage.pass(60).await;
@@ -20,13 +20,13 @@ async fn before_anything_was_written_nothing_has_happened() {
 /// The candidates are marked; the replacement was not made.
 #[tokio::test(start_paused = true)]
 async fn without_its_replacement_a_command_is_taken_back() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     let record = scene.begin(Method::MultiNode, &["a", "b"], 1);
     scene.stage.pass(1).await;
     let mut scene = scene.restarted();
     // As if the process had ended before it made the replacement.
     scene.stage.delete_claim(&record.replacements[0]);
-    scene.stage.cloud.state().machines.retain(|name, _| !name.contains(&record.replacements[0]));
+    scene.stage.cloud.state().instances.retain(|name, _| !name.contains(&record.replacements[0]));
     scene.stage.pass(60).await;
     assert_eq!(scene.claims(), ["a", "b"]);
     assert_eq!([scene.marks("a"), scene.marks("b")], ["none", "none"]);
@@ -35,7 +35,7 @@ async fn without_its_replacement_a_command_is_taken_back() {
 
 #[tokio::test(start_paused = true)]
 async fn with_its_replacement_a_command_is_carried_on() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     let record = scene.begin(Method::MultiNode, &["a", "b"], 1);
     scene.stage.pass(1).await;
     let mut scene = scene.restarted();
@@ -51,7 +51,7 @@ async fn with_its_replacement_a_command_is_carried_on() {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_that_passes_between_processes_counts() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::Drift, &["a"], 1);
     scene.stage.pass(1).await;
     let mut scene = scene.restarted();
@@ -65,7 +65,7 @@ async fn the_time_that_passes_between_processes_counts() {
 /// One of two candidates was deleted when the process ended.
 #[tokio::test(start_paused = true)]
 async fn what_was_being_deleted_is_deleted_to_the_end() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     let record = scene.begin(Method::MultiNode, &["a", "b"], 1);
     scene.stage.pass(1).await;
     let mut scene = scene.restarted();
@@ -78,7 +78,7 @@ async fn what_was_being_deleted_is_deleted_to_the_end() {
 /// Nobody knows any more whether pods had other places.
 #[tokio::test(start_paused = true)]
 async fn a_command_without_replacements_is_proposed_anew() {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     super::meanwhile::refuse_deletions(&scene);
     scene.begin(Method::Emptiness, &["a", "b"], 0);
     scene.stage.pass(1).await;
@@ -91,8 +91,8 @@ async fn a_command_without_replacements_is_proposed_anew() {
 
 /// The command is done; only its last trace is left.
 #[tokio::test(start_paused = true)]
-async fn a_replacement_whose_command_is_done_becomes_a_machine_like_any_other() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+async fn a_replacement_whose_command_is_done_becomes_an_instance_like_any_other() {
+    let mut scene = Scene::with_instances(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
     scene.stage.delete_claim("a");
@@ -107,7 +107,7 @@ async fn a_replacement_whose_command_is_done_becomes_a_machine_like_any_other() 
 /// Pods have come and gone since, and nobody has looked whether those of today have a place.
 #[tokio::test(start_paused = true)]
 async fn what_was_prepared_too_long_ago_is_taken_back() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     super::meanwhile::refuse_deletions(&scene);
     let record = scene.begin(Method::Drift, &["a"], 1);
     scene.stage.pass(1).await;
@@ -122,7 +122,7 @@ async fn what_was_prepared_too_long_ago_is_taken_back() {
 /// Anybody may write on a claim.
 #[tokio::test(start_paused = true)]
 async fn a_command_that_was_begun_at_the_end_of_time_is_carried_on() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     let mut record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
     record.begun = Time("9999-12-30T22:00:00Z".parse().unwrap());

@@ -1,12 +1,12 @@
-//! Pods that are restarted in a full cluster: their old place is theirs again before a machine could
+//! Pods that are restarted in a full cluster: their old place is theirs again before an instance could
 //! come.
 
 use super::scene::Scene;
 
-/// A machine that is full, and a pod on it that somebody has deleted while another waits for its
+/// An instance that is full, and a pod on it that somebody has deleted while another waits for its
 /// place.
-async fn full_machine() -> Scene {
-    let mut scene = Scene::with_machines(&["a"]).await;
+async fn full_instance() -> Scene {
+    let mut scene = Scene::with_instances(&["a"]).await;
     for pod in 0..8 {
         scene.pod(&format!("web-{pod}"), "a");
     }
@@ -17,8 +17,8 @@ async fn full_machine() -> Scene {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_machine_is_made_while_a_pod_that_ends_makes_room() {
-    let mut scene = full_machine().await;
+async fn no_instance_is_made_while_a_pod_that_ends_makes_room() {
+    let mut scene = full_instance().await;
     scene.provision().await;
     scene.stage.pass(1).await;
     assert_eq!(scene.claims(), ["a"]);
@@ -28,7 +28,7 @@ async fn no_machine_is_made_while_a_pod_that_ends_makes_room() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_does_not_end_in_time_is_not_counted_on() {
-    let mut scene = full_machine().await;
+    let mut scene = full_instance().await;
     // Its grace period is half a minute.
     scene.stage.pass(45).await;
     scene.provision().await;
@@ -37,7 +37,7 @@ async fn a_pod_that_does_not_end_in_time_is_not_counted_on() {
 
 #[tokio::test(start_paused = true)]
 async fn room_that_is_promised_once_is_not_promised_again() {
-    let mut scene = full_machine().await;
+    let mut scene = full_instance().await;
     scene.waiting_pod("another");
     scene.stage.pass(1).await;
     scene.provision().await;

@@ -1,4 +1,4 @@
-//! Machines of a pool, and commands about them written by hand.
+//! Instances of a pool, and commands about them written by hand.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// A pool that is ready, and nobody who looks for machines to remove.
+    /// A pool that is ready, and nobody who looks for instances to remove.
     pub(super) async fn new() -> Self {
         Self::new_on(|stage| stage).await
     }
@@ -56,11 +56,11 @@ impl Scene {
         scene
     }
 
-    /// The same with some machines that are ready.
-    pub(super) async fn with_machines(names: &[&str]) -> Self {
+    /// The same with some instances that are ready.
+    pub(super) async fn with_instances(names: &[&str]) -> Self {
         let mut scene = Self::new().await;
         for name in names {
-            scene.machine(name).await;
+            scene.instance(name).await;
         }
         scene
     }
@@ -85,7 +85,7 @@ impl Scene {
         Self { stage, disruption }
     }
 
-    /// A pool whose machines may all go at once, and somebody who looks which ones can.
+    /// A pool whose instances may all go at once, and somebody who looks which ones can.
     pub(super) async fn looked_after() -> Self {
         Self::looked_after_on(|stage| stage).await
     }
@@ -104,41 +104,41 @@ impl Scene {
         scene
     }
 
-    /// So many machines of the pool may go at once.
+    /// So many instances of the pool may go at once.
     pub(super) fn allow(&self, nodes: &str) {
         let budgets = json!({"spec": {"disruption": {"budgets": [{"nodes": nodes}]}}});
         self.stage.merge("karpenter.sh", "nodepools", "general", None, budgets);
     }
 
-    /// A machine of the pool whose node is ready; both go by one name.
-    pub(super) async fn machine(&mut self, name: &str) {
-        self.machine_of(name, "test-4x").await;
+    /// An instance of the pool whose node is ready; both go by one name.
+    pub(super) async fn instance(&mut self, name: &str) {
+        self.instance_of(name, "test-4x").await;
     }
 
-    /// The cheapest machine there is.
-    pub(super) async fn cheapest_machine(&mut self, name: &str) {
+    /// The cheapest instance there is.
+    pub(super) async fn cheapest_instance(&mut self, name: &str) {
         let pool = self.general();
-        self.machine_like(&pool, name, "test-2x", label::CAPACITY_TYPE_SPOT).await;
+        self.instance_like(&pool, name, "test-2x", label::CAPACITY_TYPE_SPOT).await;
     }
 
-    /// A machine of a type, at the price of one that is always there.
-    pub(super) async fn machine_of(&mut self, name: &str, kind: &str) {
+    /// An instance of a type, at the price of one that is always there.
+    pub(super) async fn instance_of(&mut self, name: &str, kind: &str) {
         let pool = self.general();
-        self.machine_like(&pool, name, kind, label::CAPACITY_TYPE_ON_DEMAND).await;
+        self.instance_like(&pool, name, kind, label::CAPACITY_TYPE_ON_DEMAND).await;
     }
 
     fn general(&self) -> Value {
         serde_json::to_value(self.stage.pool("general")).unwrap()
     }
 
-    /// A machine of another pool, whether it is there or not.
-    pub(super) async fn machine_in(&mut self, pool: &str, name: &str) {
+    /// An instance of another pool, whether it is there or not.
+    pub(super) async fn instance_in(&mut self, pool: &str, name: &str) {
         let found = self.stage.find::<Value>("karpenter.sh", "nodepools", pool);
         let pool = found.unwrap_or_else(|| json!({"metadata": {"name": pool, "uid": pool}}));
-        self.machine_like(&pool, name, "test-4x", label::CAPACITY_TYPE_ON_DEMAND).await;
+        self.instance_like(&pool, name, "test-4x", label::CAPACITY_TYPE_ON_DEMAND).await;
     }
 
-    async fn machine_like(&mut self, pool: &Value, name: &str, kind: &str, capacity_type: &str) {
+    async fn instance_like(&mut self, pool: &Value, name: &str, kind: &str, capacity_type: &str) {
         let mut claim = pool_claim(name, pool);
         let one_of =
             |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
@@ -174,7 +174,7 @@ impl Scene {
         Provisioner::new(self.stage.context.clone()).pass().await.unwrap();
     }
 
-    /// A pod of a workload that runs on a machine.
+    /// A pod of a workload that runs on an instance.
     pub(super) fn pod(&self, name: &str, node: &str) {
         self.stage.create(
             "",
@@ -215,8 +215,8 @@ impl Scene {
         assert!(self.stage.claim(claim).holds(INITIALIZED), "{claim} is not initialized");
     }
 
-    /// Begins a command about these machines that makes so many others first.
-    pub(super) fn begin(&self, method: Method, machines: &[&str], replacements: usize) -> Record {
+    /// Begins a command about these instances that makes so many others first.
+    pub(super) fn begin(&self, method: Method, instances: &[&str], replacements: usize) -> Record {
         let candidate = |name: &&str| Candidate {
             node_claim: (*name).to_owned(),
             node: (*name).to_owned(),
@@ -226,7 +226,7 @@ impl Scene {
         let command = Command {
             method,
             decision: if replacements == 0 { Decision::Delete } else { Decision::Replace },
-            candidates: machines.iter().map(candidate).collect(),
+            candidates: instances.iter().map(candidate).collect(),
             replacements: vec![planned(); replacements],
             destinations: Vec::new(),
             reason: Reason::new(ReasonId::PoolNone, "written by hand"),
@@ -234,7 +234,7 @@ impl Scene {
             score: 0.0,
             scores: Vec::new(),
         };
-        let going = machines.iter().map(|name| Going {
+        let going = instances.iter().map(|name| Going {
             node_claim: (*name).to_owned(),
             uid: uid(&self.stage.claim(name).metadata).to_owned(),
             node: (*name).to_owned(),
@@ -242,13 +242,13 @@ impl Scene {
         let (context, commands) = (&self.stage.context, &self.disruption.commands);
         let record =
             commands.begin(command, going.collect(), Vec::new(), context.now(), &context.random);
-        record.expect("no machine is part of another command")
+        record.expect("no instance is part of another command")
     }
 
-    /// Whether a machine carries all marks of a command, or some, or none.
-    pub(super) fn marks(&self, machine: &str) -> &'static str {
-        let claim = self.stage.claim(machine);
-        let tainted = self.stage.find_node(machine).is_some_and(|node| is_disrupted(&node));
+    /// Whether an instance carries all marks of a command, or some, or none.
+    pub(super) fn marks(&self, instance: &str) -> &'static str {
+        let claim = self.stage.claim(instance);
+        let tainted = self.stage.find_node(instance).is_some_and(|node| is_disrupted(&node));
         match (id_on(&claim).is_some(), claim.holds(DISRUPTION_REASON), tainted) {
             (true, true, true) => "all",
             (false, false, false) => "none",

@@ -1,4 +1,4 @@
-//! The whole engine on a whole laboratory: machines that are not needed go, wrong ones are replaced,
+//! The whole engine on a whole laboratory: instances that are not needed go, wrong ones are replaced,
 //! and whenever the process is killed it ends the same.
 
 use jiff::SignedDuration;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::whole::{End, JOINER, create, deployment, end, furnished, pass, scale};
 
-/// How many CPUs each machine of the cluster has, most first.
+/// How many CPUs each instance of the cluster has, most first.
 fn cpus(lab: &Lab) -> Vec<u64> {
     let nodes = lab.caller("admin").list(&Resource::new("", "nodes"), None);
     let cpu = |node: serde_json::Value| {
@@ -30,7 +30,7 @@ fn once_it_works(kill: Rule) -> Rule {
     Rule { from: SignedDuration::from_secs(3 * 60 + 1), ..kill }
 }
 
-/// A large machine is needed at first, and then a small one would do; with one kill added.
+/// A large instance is needed at first, and then a small one would do; with one kill added.
 async fn consolidation(kill: Rule) -> Lab {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", deployment("web", 10));
@@ -41,7 +41,7 @@ async fn consolidation(kill: Rule) -> Lab {
     lab
 }
 
-/// The pool wants machines with another label; with one kill added.
+/// The pool wants instances with another label; with one kill added.
 async fn drift(kill: Rule) -> Lab {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", deployment("web", 3));
@@ -71,17 +71,17 @@ fn told(lab: &Lab) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_is_too_large_is_replaced_by_a_smaller_one() {
+async fn an_instance_that_is_too_large_is_replaced_by_a_smaller_one() {
     let lab = in_peace(consolidation).await;
     assert_eq!(End::of(&lab), end(2, 1), "{}", told(&lab));
     assert_eq!(cpus(&lab), [2], "{}", told(&lab));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_its_pool_does_not_want_any_more_is_replaced() {
+async fn an_instance_that_its_pool_does_not_want_any_more_is_replaced() {
     let lab = in_peace(drift).await;
     let found = End::of(&lab);
-    assert_eq!(found, end(3, found.machines), "{}", told(&lab));
+    assert_eq!(found, end(3, found.instances), "{}", told(&lab));
     let nodes = lab.caller("admin").list(&Resource::new("", "nodes"), None);
     for node in &nodes {
         assert_eq!(node.value()["metadata"]["labels"]["generation"], "2", "{}", told(&lab));
@@ -89,7 +89,7 @@ async fn a_machine_that_its_pool_does_not_want_any_more_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_that_are_empty_go() {
+async fn instances_that_are_empty_go() {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", deployment("web", 10));
     pass(&mut lab, 3, 1).await;

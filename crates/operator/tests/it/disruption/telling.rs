@@ -6,7 +6,7 @@ use super::scene::Scene;
 
 /// The claims that were disrupted, by the labels of the series.
 async fn disrupted(method: Method) -> Vec<String> {
-    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let mut scene = Scene::with_instances(&["a", "b"]).await;
     scene.begin(method, &["a", "b"], 0);
     scene.stage.pass(1).await;
     scene.stage.series("karpenter_nodeclaims_disrupted_total")
@@ -27,7 +27,7 @@ async fn claims_are_counted_by_reason_and_policy() {
 
 #[tokio::test(start_paused = true)]
 async fn replacements_are_counted_by_the_reason_they_were_made_for() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut scene = Scene::with_instances(&["a"]).await;
     scene.begin(Method::Drift, &["a"], 1);
     scene.stage.pass(1).await;
     let created = scene.stage.series("karpenter_nodeclaims_created_total");

@@ -31,7 +31,7 @@ async fn left(template: &Value) -> (Lab, Leave) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ee04_a_machine_is_not_switched_off_before_the_hooks_of_its_pods_are_done() {
+async fn ee04_an_instance_is_not_switched_off_before_the_hooks_of_its_pods_are_done() {
     for template in [json!({}), json!({"terminationGracePeriod": "1h"})] {
         let (lab, left) = left(&template).await;
         assert_eq!(left.grace, SignedDuration::from_secs(120));

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::whole::{End, change_pool, create, end, furnished, pass};
 
-/// A cluster of two machines with a pod each.
-async fn two_machines() -> Lab {
+/// A cluster of two instances with a pod each.
+async fn two_instances() -> Lab {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", workload("web", 2, keep_apart));
     pass(&mut lab, 5, 1).await;
@@ -20,7 +20,7 @@ async fn two_machines() -> Lab {
     lab
 }
 
-/// Sets how long machines take for something from now on; none for as long as usual.
+/// Sets how long instances take for something from now on; none for as long as usual.
 fn delay(lab: &Lab, what: &str, duration: Option<&str>) {
     let spec = json!({"spec": {what: duration}});
     merge(lab, LAB_NODE_CLASS.group, LAB_NODE_CLASS.plural, &Key::new("", "default"), spec);
@@ -58,7 +58,7 @@ fn hashed(hash: &str, version: &str) -> Value {
 async fn ee02_another_way_of_hashing_is_no_drift() {
     // An upgrade from another release, and one from a release whose own upgrade was cut short.
     for of_claims in [hashed("1", "v0"), hashed("2", "v1")] {
-        let mut lab = two_machines().await;
+        let mut lab = two_instances().await;
         let (old, current) = (claims(&lab), hashes(&lab));
         merge(&lab, "karpenter.sh", "nodepools", &Key::new("", "default"), hashed("1", "v0"));
         for claim in &old {
@@ -81,7 +81,7 @@ async fn ee02_budgets_that_allow_nothing_keep_drifted_nodes() {
         json!([{"nodes": "0%"}]),
         json!([{"nodes": "100%"}, {"nodes": "0", "reasons": ["Drifted"]}]),
     ] {
-        let mut lab = two_machines().await;
+        let mut lab = two_instances().await;
         let old = claims(&lab);
         change_pool(&lab, &json!({"disruption": {"budgets": budgets}}));
         want_others(&lab);
@@ -94,7 +94,7 @@ async fn ee02_budgets_that_allow_nothing_keep_drifted_nodes() {
 
 #[tokio::test(start_paused = true)]
 async fn ee02_a_budget_with_a_schedule_keeps_drifted_nodes_until_its_time_is_over() {
-    let mut lab = two_machines().await;
+    let mut lab = two_instances().await;
     let old = claims(&lab);
     // Laboratories begin at midnight.
     let night = json!({"nodes": "0", "schedule": "0 0 * * *", "duration": "30m"});
@@ -113,7 +113,7 @@ async fn ee02_a_budget_with_a_schedule_keeps_drifted_nodes_until_its_time_is_ove
 async fn ee02_drifted_nodes_stay_for_as_long_as_their_replacements_are_of_no_use() {
     // The first never registers, the second registers and is never ready.
     for what in ["bootDelay", "readyDelay"] {
-        let mut lab = two_machines().await;
+        let mut lab = two_instances().await;
         let (old, pods) = (claims(&lab), running_pods(&lab));
         delay(&lab, what, Some("24h"));
         want_others(&lab);

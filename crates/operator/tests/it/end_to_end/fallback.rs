@@ -1,4 +1,4 @@
-//! A pool whose machines do not join must not keep pods waiting that another pool could have served.
+//! A pool whose instances do not join must not keep pods waiting that another pool could have served.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use serde_json::json;
 use super::{claims, keep_apart, list, name, workload};
 use crate::whole::{End, create, create_class, create_pool, end, furnished, pass};
 
-/// The preferred pool makes machines whose kubelets never start.
+/// The preferred pool makes instances whose kubelets never start.
 #[tokio::test(start_paused = true)]
-async fn pods_get_machines_of_another_pool_where_those_of_the_preferred_one_do_not_join() {
+async fn pods_get_instances_of_another_pool_where_those_of_the_preferred_one_do_not_join() {
     let mut lab = furnished(1);
     create_class(&lab, "preferred", &json!({"bootDelay": "24h"}));
     create_pool(&lab, "preferred", &json!({"weight": 50}));
@@ -25,7 +25,7 @@ async fn pods_get_machines_of_another_pool_where_those_of_the_preferred_one_do_n
     let first = claims(&lab);
 
     pass(&mut lab, 10, 2).await;
-    assert_eq!(End::of(&lab), end(2, 2), "machines have a quarter of an hour to join");
+    assert_eq!(End::of(&lab), end(2, 2), "instances have a quarter of an hour to join");
     assert_eq!(of_pools(&lab), BTreeSet::from(["default".to_owned()]));
     assert!(claims(&lab).is_disjoint(&first));
     let pools = list(&lab, "karpenter.sh", "nodepools");

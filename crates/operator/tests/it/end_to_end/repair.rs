@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use joiner_apiserver::Key;
 use joiner_core::label::DO_NOT_DISRUPT;
-use joiner_lab::{Lab, checks, cluster::machines::NodeCondition};
+use joiner_lab::{Lab, checks, cluster::instances::NodeCondition};
 use serde_json::{Value, json};
 
 use super::{
@@ -33,7 +33,7 @@ fn fall_ill(lab: &Lab, node: &str) {
         reason: "KubeletNotReady".to_owned(),
         message: "the disk is broken".to_owned(),
     };
-    lab.machines().report(node, condition);
+    lab.instances().report(node, condition);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! EE-01: somebody puts a taint on every new node, so that machines are made of which pods have
+//! EE-01: somebody puts a taint on every new node, so that instances are made of which pods have
 //! nothing. There is no end to that, but it must not get out of hand.
 
 use std::time::Duration;
@@ -56,13 +56,13 @@ async fn assert_within_bounds(disruption: Value) {
     for seconds in [0, 20] {
         let lab = surprised(&disruption, SignedDuration::from_secs(seconds)).await;
         let made = made(&lab);
-        assert!((2..TOO_MANY).contains(&made), "tainted after {seconds} s: {made} machines");
+        assert!((2..TOO_MANY).contains(&made), "tainted after {seconds} s: {made} instances");
         assert_eq!(broken_rules(&lab), []);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn ee01_nodes_that_nobody_can_use_are_no_runaway_where_machines_are_consolidated() {
+async fn ee01_nodes_that_nobody_can_use_are_no_runaway_where_instances_are_consolidated() {
     assert_within_bounds(
         json!({"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"}),
     )
@@ -70,7 +70,7 @@ async fn ee01_nodes_that_nobody_can_use_are_no_runaway_where_machines_are_consol
 }
 
 #[tokio::test(start_paused = true)]
-async fn ee01_nodes_that_nobody_can_use_are_no_runaway_where_empty_machines_go() {
+async fn ee01_nodes_that_nobody_can_use_are_no_runaway_where_empty_instances_go() {
     assert_within_bounds(json!({"consolidationPolicy": "WhenEmpty", "consolidateAfter": "30s"}))
         .await;
 }

@@ -1,4 +1,4 @@
-//! Addresses of machines, from pools.
+//! Addresses of instances, from pools.
 
 use joiner_cloud::{
     class::ClassKind,
@@ -11,7 +11,7 @@ use crate::{lifecycle::with_lifecycle, stage::Stage};
 
 const GROUP: &str = "ipam.cluster.x-k8s.io";
 
-/// A stage whose machines have two addresses each.
+/// A stage whose instances have two addresses each.
 fn stage() -> Stage {
     let stage = with_lifecycle(Stage::bare());
     let need = |index, name: &str| AddressNeed {
@@ -53,7 +53,7 @@ fn bind(stage: &Stage, claim: &str, spec: &Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_waits_for_all_its_addresses_and_owns_them() {
+async fn an_instance_waits_for_all_its_addresses_and_owns_them() {
     let mut stage = stage();
     install(&stage);
     let created = stage.create_claim("web-1");

@@ -1,4 +1,4 @@
-//! What machines of a class join with.
+//! What instances of a class join with.
 
 use std::{
     net::SocketAddr,
@@ -124,7 +124,7 @@ fn with_addresses(answering: &[&str], distro: Distro) -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn machines_of_rke2_and_k3s_join_where_somebody_answers() {
+async fn instances_of_rke2_and_k3s_join_where_somebody_answers() {
     let mut stage = with_addresses(&["10.0.0.2:9345"], Distro::Rke2);
     stage.pass(1).await;
     assert_eq!(stage.bootstrap_ready(), "True BootstrapReady");
@@ -163,7 +163,7 @@ async fn nothing_is_launched_where_the_endpoint_shows_another_authority() {
     let (mut stage, _) =
         with_shown(Ok(include_str!("../../../../cloud/tests/it/intermediate.pem")));
     stage.pass(1).await;
-    expect![[r#"False CAMismatch TestNodeClass "default": token: it pins the certificate authority 74b0b1dfebb04785da4bd028ae15e86ec4e7b1e07c28cbd8058d632231cd0e57, but https://10.0.0.10:6443/cacerts shows 99dd85196d304e51e7eb8a7b69949e7cd87810f084b05f387d49cc6b530bc639: machines would not join; check that CLUSTER_ENDPOINT (--cluster-endpoint) leads to this cluster; if it does, renew JOIN_TOKEN (--join-token), which is of another cluster or older than the authority"#]].assert_eq(&stage.bootstrap_ready());
+    expect![[r#"False CAMismatch TestNodeClass "default": token: it pins the certificate authority 74b0b1dfebb04785da4bd028ae15e86ec4e7b1e07c28cbd8058d632231cd0e57, but https://10.0.0.10:6443/cacerts shows 99dd85196d304e51e7eb8a7b69949e7cd87810f084b05f387d49cc6b530bc639: instances would not join; check that CLUSTER_ENDPOINT (--cluster-endpoint) leads to this cluster; if it does, renew JOIN_TOKEN (--join-token), which is of another cluster or older than the authority"#]].assert_eq(&stage.bootstrap_ready());
     assert!(stage.class_condition("default", "Ready").starts_with("False "));
     stage.create_claim("web-1");
     stage.pass(60).await;
@@ -181,7 +181,7 @@ async fn an_endpoint_that_shows_the_authority_or_nothing_at_all_keeps_nobody_fro
         stage.create_claim("web-1");
         stage.pass(5).await;
         assert_eq!(stage.cloud.calls("create"), 1, "{shown:?}");
-        assert_eq!(asked.load(Ordering::Relaxed), before, "no machine waits for the endpoint");
+        assert_eq!(asked.load(Ordering::Relaxed), before, "no instance waits for the endpoint");
     }
 }
 
@@ -215,7 +215,7 @@ async fn a_cloud_controller_in_the_cluster_gives_nodes_their_ids() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_machines_cost_no_more_reading_than_one() {
+async fn many_instances_cost_no_more_reading_than_one() {
     let mut stage = stage().made_by_kubeadm();
     stage.create_class("default");
     stage.pass(1).await;

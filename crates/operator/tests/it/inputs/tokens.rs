@@ -19,7 +19,7 @@ fn secrets(stage: &Stage) -> Vec<String> {
     listed.iter().map(|secret| name(secret.value())).collect()
 }
 
-/// The token that a claim's machine was ordered with.
+/// The token that a claim's instance was ordered with.
 fn token_of(stage: &Stage, name: &str) -> String {
     let state = stage.cloud.state();
     let (_, inputs) = state.order_inputs.iter().find(|(claim, _)| claim.name == name).unwrap();
@@ -30,7 +30,7 @@ fn token_of(stage: &Stage, name: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_gets_a_token_that_the_cluster_knows() {
+async fn an_instance_gets_a_token_that_the_cluster_knows() {
     let mut stage = with_collection();
     let created = stage.create_claim("web-1");
     stage.pass(1).await;
@@ -143,7 +143,7 @@ async fn a_configured_token_makes_no_secret() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_supervisor_forgets_a_machine_that_never_became_a_node() {
+async fn a_supervisor_forgets_an_instance_that_never_became_a_node() {
     let mut stage = stage_with(|settings| {
         settings.joining.distro = Some(Distro::K3s);
         settings.joining.endpoint = Some("https://10.0.0.10:6443".to_owned());

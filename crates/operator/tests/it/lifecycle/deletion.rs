@@ -15,7 +15,7 @@ use crate::{
 const FINALIZER: &str = "karpenter.sh/termination";
 const DEADLINE: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 
-/// A claim with a machine.
+/// A claim with an instance.
 async fn launched() -> Stage {
     let mut stage = stage();
     stage.create_claim("web-1");
@@ -23,7 +23,7 @@ async fn launched() -> Stage {
     stage
 }
 
-/// A claim with a machine and a node that has joined.
+/// A claim with an instance and a node that has joined.
 async fn registered() -> Stage {
     let mut stage = launched().await;
     stage.join(node("node-1", "web-1"));
@@ -47,7 +47,7 @@ async fn l58_l59_a_claim_gets_the_finalizer_and_a_foreign_one_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l58_no_machine_is_asked_for_before_the_finalizer_is_there() {
+async fn l58_no_instance_is_asked_for_before_the_finalizer_is_there() {
     let mut stage = stage();
     stage.lab.faults().add_script("at 0s joiner: 503 on patch nodeclaims 3 times").unwrap();
     stage.create_claim("web-1");
@@ -71,7 +71,7 @@ async fn l60_while_a_claim_ends_all_its_conditions_are_about_its_latest_generati
 }
 
 #[tokio::test(start_paused = true)]
-async fn l62_deleting_a_claim_deletes_its_node_and_then_its_machine() {
+async fn l62_deleting_a_claim_deletes_its_node_and_then_its_instance() {
     let mut stage = registered().await;
     stage.delete_claim("web-1");
     stage.pass(5).await;
@@ -80,7 +80,7 @@ async fn l62_deleting_a_claim_deletes_its_node_and_then_its_machine() {
     release_node(&stage, "node-1");
     stage.pass(10).await;
     assert!(stage.find_claim("web-1").is_none());
-    assert!(stage.cloud.state().machines.is_empty());
+    assert!(stage.cloud.state().instances.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +96,7 @@ async fn l63_a_foreign_claim_is_let_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l64_a_machine_that_goes_does_not_make_its_claim_unknown() {
+async fn l64_an_instance_that_goes_does_not_make_its_claim_unknown() {
     let mut stage = registered().await;
     assert_eq!(stage.status_of("web-1", "Ready").as_deref(), Some("True"));
     stage.cloud.state().asks_until_gone = 100;
@@ -130,11 +130,11 @@ async fn l66_a_cloud_that_fails_to_delete_is_asked_again() {
     assert!(stage.find_claim("web-1").is_some());
     stage.pass(20).await;
     assert!(stage.find_claim("web-1").is_none());
-    assert!(stage.cloud.state().machines.is_empty());
+    assert!(stage.cloud.state().instances.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn l67_a_claim_stays_until_its_machine_is_gone() {
+async fn l67_a_claim_stays_until_its_instance_is_gone() {
     let mut stage = launched().await;
     stage.cloud.state().asks_until_gone = 10;
     stage.delete_claim("web-1");
@@ -153,7 +153,7 @@ async fn l67_a_claim_stays_until_its_machine_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l68_l69_all_nodes_with_the_provider_id_go_before_the_machine() {
+async fn l68_l69_all_nodes_with_the_provider_id_go_before_the_instance() {
     let mut stage = registered().await;
     let mut twin = node("node-2", "web-1");
     twin["metadata"]["finalizers"] = json!([FINALIZER]);
@@ -173,7 +173,7 @@ async fn l68_l69_all_nodes_with_the_provider_id_go_before_the_machine() {
     assert!(stage.find_claim("web-1").is_none());
 }
 
-/// It came beside the one that has registered: the machine was renamed, say, and its pods run there.
+/// It came beside the one that has registered: the instance was renamed, say, and its pods run there.
 #[tokio::test(start_paused = true)]
 async fn l68_a_node_without_finalizer_gets_one_so_that_it_is_drained() {
     let mut stage = registered().await;
@@ -196,7 +196,7 @@ async fn l68_a_node_without_finalizer_gets_one_so_that_it_is_drained() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l70_a_claim_that_never_had_a_machine_ends_at_once() {
+async fn l70_a_claim_that_never_had_an_instance_ends_at_once() {
     let mut stage = stage();
     // Its class is not there, so nothing was ever asked for.
     stage.create("karpenter.sh", "nodeclaims", claim("web-1"));
@@ -208,24 +208,24 @@ async fn l70_a_claim_that_never_had_a_machine_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l70_a_machine_that_a_killed_process_made_and_never_wrote_down_goes_with_its_claim() {
+async fn l70_an_instance_that_a_killed_process_made_and_never_wrote_down_goes_with_its_claim() {
     let mut stage = launched().await;
-    // As the predecessor left it: the finalizer, the machine, and not a word about it.
+    // As the predecessor left it: the finalizer, the instance, and not a word about it.
     stage.create_class("gone");
     let mut other = claim("web-2");
     other["metadata"]["finalizers"] = json!([FINALIZER]);
     other["spec"]["nodeClassRef"]["name"] = "missing".into();
     let other = stage.create("karpenter.sh", "nodeclaims", other);
-    let mut machine = stage.cloud.state().machines["test://web-1"].clone();
-    machine.provider_id = "test://web-2".to_owned();
-    let identity = machine.claim.as_mut().unwrap();
+    let mut instance = stage.cloud.state().instances["test://web-1"].clone();
+    instance.provider_id = "test://web-2".to_owned();
+    let identity = instance.claim.as_mut().unwrap();
     "web-2".clone_into(&mut identity.name);
     other["metadata"]["uid"].as_str().unwrap().clone_into(&mut identity.uid);
-    stage.cloud.state().machines.insert(machine.provider_id.clone(), machine);
+    stage.cloud.state().instances.insert(instance.provider_id.clone(), instance);
     stage.delete_claim("web-2");
     stage.pass(10).await;
     assert!(stage.find_claim("web-2").is_none());
-    let left: Vec<String> = stage.cloud.state().machines.keys().cloned().collect();
+    let left: Vec<String> = stage.cloud.state().instances.keys().cloned().collect();
     assert_eq!(left, ["test://web-1"]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use joiner_cloud::machine::Machine;
+use joiner_cloud::instance::Instance;
 use joiner_core::quantity::Quantity;
 use joiner_operator::measuring::Measuring;
 use serde_json::{Value, json};
@@ -254,7 +254,7 @@ async fn l47_where_devices_are_ignored_nobody_waits_for_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clouds_hear_what_their_machines_nodes_have_until_they_know_the_machine() {
+async fn clouds_hear_what_their_instances_nodes_have_until_they_know_the_instance() {
     let mut stage = Stage::bare().with(Measuring);
     let mut claim = claim("web-1");
     claim["metadata"]["labels"] = json!({"node.kubernetes.io/instance-type": "test-4x"});
@@ -269,8 +269,8 @@ async fn clouds_hear_what_their_machines_nodes_have_until_they_know_the_machine(
     stage.pass(1).await;
     let told = "measured test://web-1: test-4x has cpu 4, memory 16Gi, pods 110";
     assert_eq!(stage.cloud.calls(told), 1);
-    let machine = Machine { provider_id: "test://web-1".to_owned(), ..Machine::default() };
-    stage.cloud.state().machines.insert("test://web-1".to_owned(), machine);
+    let instance = Instance { provider_id: "test://web-1".to_owned(), ..Instance::default() };
+    stage.cloud.state().instances.insert("test://web-1".to_owned(), instance);
     stage.pass(600).await;
     assert_eq!(stage.cloud.calls("measured"), 2, "once more, and then it knows");
 }

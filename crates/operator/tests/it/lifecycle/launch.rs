@@ -1,4 +1,4 @@
-//! From a claim to a machine.
+//! From a claim to an instance.
 
 use joiner_cloud::CloudError;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{given_up, stage};
 use crate::{play::foreign_claim, stage::claim};
 
 #[tokio::test(start_paused = true)]
-async fn l01_a_claim_has_one_machine_made_and_a_foreign_one_none() {
+async fn l01_a_claim_has_one_instance_made_and_a_foreign_one_none() {
     let mut stage = stage();
     stage.create_claim("web-1");
     stage.create_claim_as(foreign_claim("other-1"));
@@ -16,7 +16,7 @@ async fn l01_a_claim_has_one_machine_made_and_a_foreign_one_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l01_a_machine_whose_name_could_not_be_written_down_is_not_asked_for_again() {
+async fn l01_an_instance_whose_name_could_not_be_written_down_is_not_asked_for_again() {
     let mut stage = stage();
     stage.create_claim("web-1");
     stage
@@ -59,7 +59,7 @@ async fn l03_a_claim_that_there_is_no_room_for_is_given_up() {
     stage.cloud.state().next_create.push_back(Some(error));
     stage.pass(10).await;
     assert!(stage.find_claim("web-1").is_none());
-    assert!(stage.cloud.state().machines.is_empty());
+    assert!(stage.cloud.state().instances.is_empty());
     let told = "InsufficientCapacityError: NodeClaim web-1 event: no host has 4 CPUs free";
     assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
     assert_eq!(given_up(&stage), ["insufficient_capacity"]);
@@ -145,7 +145,7 @@ async fn a_claim_waits_for_a_class_that_is_not_there_yet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_a_killed_process_made_is_found_again() {
+async fn an_instance_that_a_killed_process_made_is_found_again() {
     let mut stage = stage();
     stage.create_claim("web-1");
     stage
@@ -154,7 +154,7 @@ async fn a_machine_that_a_killed_process_made_is_found_again() {
         .add_script("at 0s joiner: cut after on patch nodeclaims after 1 calls once")
         .unwrap();
     stage.pass(5).await;
-    assert_eq!(stage.cloud.state().machines.len(), 1);
+    assert_eq!(stage.cloud.state().instances.len(), 1);
     let claim: Value = stage.find("karpenter.sh", "nodeclaims", "web-1").unwrap();
     assert_eq!(claim["status"]["providerID"], "test://web-1");
 }

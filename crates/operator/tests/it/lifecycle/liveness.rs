@@ -34,12 +34,12 @@ async fn l48_a_node_that_does_not_join_in_time_costs_the_claim() {
     assert!(stage.claim("web-1").metadata.deletion_timestamp.is_some());
     stage.pass(10).await;
     assert!(stage.find_claim("web-1").is_none());
-    assert!(stage.cloud.state().machines.is_empty());
+    assert!(stage.cloud.state().instances.is_empty());
     assert_eq!(given_up(&stage), ["registration_timeout"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn l48_a_machine_that_was_made_late_has_all_the_time_to_join() {
+async fn l48_an_instance_that_was_made_late_has_all_the_time_to_join() {
     let mut stage = stage();
     // Attempts after 0, 1, 3, 7, 15, 31, 63 and 123 seconds.
     failing(&stage, 7);
@@ -108,7 +108,7 @@ async fn l53_the_launch_is_timed_from_when_the_condition_changed() {
     stage.create_claim("web-1");
     stage.pass(10 * MINUTE).await;
     failing(&stage, 1000);
-    // Somebody took back that the machine was launched.
+    // Somebody took back that the instance was launched.
     let now = stage.context.now().to_string();
     let unknown = json!({"type": "Launched", "status": "Unknown", "reason": "Lost", "message": "",
         "lastTransitionTime": now});
@@ -120,7 +120,7 @@ async fn l53_the_launch_is_timed_from_when_the_condition_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l54_registration_is_timed_from_when_the_machine_was_launched() {
+async fn l54_registration_is_timed_from_when_the_instance_was_launched() {
     let mut stage = stage();
     stage.create_claim("web-1");
     stage.pass(10 * MINUTE).await;

@@ -1,4 +1,4 @@
-//! From a machine to its node.
+//! From an instance to its node.
 
 use std::{
     sync::{Arc, Mutex},
@@ -92,7 +92,7 @@ async fn l06_two_nodes_with_one_provider_id_are_nobodys() {
     assert_eq!((status.as_str(), reason.as_str()), ("False", "MultipleNodesFound"));
     assert_eq!(
         message,
-        "2 nodes have this provider ID: node-1, node-2; delete those that are not this machine"
+        "2 nodes have this provider ID: node-1, node-2; delete those that are not this instance"
     );
 }
 

@@ -148,7 +148,7 @@ async fn st23_a_deletion_that_fails_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn st24_claims_without_a_machine_go_first() {
+async fn st24_claims_without_an_instance_go_first() {
     let mut stage = with_claims(2, &["batch-a", "batch-b"]);
     let pool = serde_json::to_value(stage.pool("batch")).unwrap();
     stage.unlaunched("batch-c", &pool);

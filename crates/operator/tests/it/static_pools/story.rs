@@ -131,7 +131,7 @@ async fn ee07_pods_use_static_nodes_first_and_dynamic_pools_serve_the_rest() {
     scale(&lab, "web", 40);
     pass(&mut lab, 10, 3).await;
     let found = End::of(&lab);
-    assert_eq!(found, end(40, found.machines));
+    assert_eq!(found, end(40, found.instances));
     assert_eq!(ready_nodes(&lab, "batch"), 2);
     assert!(ready_nodes(&lab, "default") > 0);
 }
@@ -146,7 +146,7 @@ async fn ee07_pods_of_nodes_that_go_are_evicted_and_find_another_place() {
     scale_static(&lab, 0);
     pass(&mut lab, 10, 3).await;
     let found = End::of(&lab);
-    assert_eq!(found, end(3, found.machines));
+    assert_eq!(found, end(3, found.instances));
     assert_eq!(ready_nodes(&lab, "batch"), 0);
 }
 

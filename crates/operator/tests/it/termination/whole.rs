@@ -4,7 +4,7 @@
 use joiner_apiserver::Resource;
 use joiner_lab::{
     checks,
-    cluster::machines::{Fault, MachineSpec, VolumeDriver},
+    cluster::instances::{Fault, InstanceSpec, VolumeDriver},
 };
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ use crate::leaving::Leaving;
 
 const DRIVER: &str = "csi.example.com";
 
-/// A cluster of two machines.
+/// A cluster of two instances.
 async fn cluster() -> Leaving {
     let mut leaving = Leaving::whole();
     let driver = VolumeDriver { name: DRIVER.to_owned(), limit: None, topology_keys: Vec::new() };
     for name in ["node-1", "node-2"] {
-        let spec = MachineSpec { volume_drivers: vec![driver.clone()], ..MachineSpec::new(name) };
+        let spec = InstanceSpec { volume_drivers: vec![driver.clone()], ..InstanceSpec::new(name) };
         leaving.boot(name, spec).await;
     }
     leaving
@@ -71,7 +71,7 @@ async fn a_deployment_moves_within_its_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_is_detached_before_the_machine_goes() {
+async fn a_volume_is_detached_before_the_instance_goes() {
     let mut leaving = cluster().await;
     let class = json!({
         "metadata": {"name": "disks"}, "provisioner": DRIVER,
@@ -113,7 +113,7 @@ async fn a_kubelet_that_ends_no_pods_does_not_keep_its_node() {
     let mut leaving = cluster().await;
     leaving.pod("web", json!({}));
     leaving.pass(5).await;
-    leaving.stage.lab.machines().break_node("node-1", Fault::PodsHang);
+    leaving.stage.lab.instances().break_node("node-1", Fault::PodsHang);
     leaving.delete_node("node-1");
     leaving.pass(80).await;
     assert!(leaving.find_node("node-1").is_some());
@@ -122,12 +122,12 @@ async fn a_kubelet_that_ends_no_pods_does_not_keep_its_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_is_gone_takes_its_node_along() {
+async fn an_instance_that_is_gone_takes_its_node_along() {
     let mut leaving = cluster().await;
     leaving.pod("web", json!({}));
     leaving.pass(5).await;
-    leaving.stage.lab.machines().destroy("node-1").unwrap();
-    leaving.stage.cloud.state().machines.clear();
+    leaving.stage.lab.instances().destroy("node-1").unwrap();
+    leaving.stage.cloud.state().instances.clear();
     leaving.budget("web", "web", 0);
     leaving.delete_node("node-1");
     leaving.pass(20).await;

@@ -13,7 +13,7 @@ fn one_of<T: Clone>(chance: &mut Chance, choices: &[T]) -> T {
     choices[chance.below(choices.len() as u64) as usize].clone()
 }
 
-/// Has the pool keep to budgets of some kind, and in half of all stories to small machines, so that
+/// Has the pool keep to budgets of some kind, and in half of all stories to small instances, so that
 /// there are several of them.
 fn draw_pool(lab: &Lab, chance: &mut Chance) {
     let budgets = [
@@ -45,7 +45,7 @@ fn draw_app(lab: &Lab, chance: &mut Chance, name: &str, replicas: u64) {
     create(lab, "policy", "poddisruptionbudgets", json!({"metadata": metadata, "spec": spec}));
 }
 
-/// A burst and its end on a bad day, and in half of all stories a pool that wants other machines.
+/// A burst and its end on a bad day, and in half of all stories a pool that wants other instances.
 /// Answers what came of it when the day was over, and how many pods should run.
 async fn bad_day(seed: u64) -> (Lab, usize) {
     let mut lab = furnished(seed);
@@ -73,7 +73,7 @@ fn after_bad_days_everything_comes_to_rest() {
     assert_for_seeds(chosen("JOINER_SEEDS", 8), async |seed| {
         let (lab, pods) = bad_day(seed).await;
         let found = End::of(&lab);
-        let is_wrong = found != end(pods, found.machines);
+        let is_wrong = found != end(pods, found.instances);
         is_wrong.then(|| format!("{pods} pods should run: {found:?}")).into_iter().collect()
     });
 }

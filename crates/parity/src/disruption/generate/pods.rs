@@ -94,7 +94,7 @@ pub(super) fn eviction_costs(scenario: &mut Scenario, rng: &mut Rng) {
     }
 }
 
-/// Pods that are too large for any machine.
+/// Pods that are too large for any instance.
 pub(super) fn waiting(scenario: &mut Scenario, rng: &mut Rng) {
     for index in 0..rng.between(1, 3) {
         let requests = json!({"cpu": "500", "memory": "1Gi"});

@@ -1,4 +1,4 @@
-//! What pools say about their machines.
+//! What pools say about their instances.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::{
     scenario::Scenario,
 };
 
-/// A pool whose machines may go at any time, and are not spot unless that is what it is about.
+/// A pool whose instances may go at any time, and are not spot unless that is what it is about.
 pub(super) fn set_up(pool: &mut Value, kinds: &BTreeSet<Kind>) {
     pool["spec"]["disruption"] = json!({
         "consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized",
@@ -68,7 +68,7 @@ pub(super) fn never(scenario: &mut Scenario, rng: &mut Rng) {
     }
 }
 
-/// A pool that is deleted leaves its machines behind for a while. The last one stays.
+/// A pool that is deleted leaves its instances behind for a while. The last one stays.
 pub(super) fn gone(scenario: &mut Scenario, rng: &mut Rng) {
     let names: Vec<Value> =
         pools_of(scenario).map(|pool| pool["metadata"]["name"].clone()).collect();

@@ -25,16 +25,16 @@ fn every_kind_comes_up() {
 }
 
 #[test]
-fn clusters_have_machines_with_pods_on_them_and_none_that_waits_for_a_place() {
-    let (mut machines, mut pods) = (0, 0);
+fn clusters_have_instances_with_pods_on_them_and_none_that_waits_for_a_place() {
+    let (mut instances, mut pods) = (0, 0);
     for situation in situations() {
         let scenario = &situation.scenario;
-        machines += scenario.of_kind("NodeClaim").count();
+        instances += scenario.of_kind("NodeClaim").count();
         pods += scenario.of_kind("Pod").count();
         let waiting = scenario.of_kind("Pod").filter(|pod| pod["spec"]["nodeName"].is_null());
         assert_eq!(waiting.count() > 0, situation.is(Kind::Waiting), "seed {}", scenario.seed);
     }
-    assert!(machines > 200 && pods > 600, "{machines} machines, {pods} pods");
+    assert!(instances > 200 && pods > 600, "{instances} instances, {pods} pods");
 }
 
 #[test]
@@ -42,15 +42,15 @@ fn what_a_cluster_is_about_is_in_its_objects() {
     for situation in situations() {
         let scenario = &situation.scenario;
         let drifted = scenario.of_kind("NodeClaim").any(|claim| holds(claim, "Drifted"));
-        let has_machines = scenario.of_kind("NodeClaim").next().is_some();
-        assert_eq!(drifted, has_machines && situation.is(Kind::Drifted), "seed {}", scenario.seed);
+        let has_instances = scenario.of_kind("NodeClaim").next().is_some();
+        assert_eq!(drifted, has_instances && situation.is(Kind::Drifted), "seed {}", scenario.seed);
     }
 }
 
 #[test]
-fn machines_have_prices() {
+fn instances_have_prices() {
     for situation in situations().filter(|it| !it.is(Kind::PoolGone)) {
         let bill = Story::begin(&situation.scenario).expect("the catalogue can be read").history;
-        assert_eq!(bill.before.price > 0.0, bill.before.machines > 0);
+        assert_eq!(bill.before.price > 0.0, bill.before.instances > 0);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::{disruption::cluster::condition, scenario::Scenario};
 
-/// Two types of machines, of which the larger costs twice as much.
+/// Two types of instances, of which the larger costs twice as much.
 fn types() -> Value {
     let of = |name: &str, cpus: u32, price: f64| {
         let only =
@@ -36,8 +36,8 @@ fn free() -> Value {
     json!({"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]})
 }
 
-/// A machine of the larger type with its Node, consolidatable.
-fn machine(name: &str) -> [Value; 2] {
+/// An instance of the larger type with its Node, consolidatable.
+fn instance(name: &str) -> [Value; 2] {
     let labels = json!({
         label::NODE_POOL: "p", label::INSTANCE_TYPE: "large", label::ZONE: "a",
         label::CAPACITY_TYPE: "on-demand", label::INITIALIZED: "true", label::REGISTERED: "true",
@@ -87,11 +87,11 @@ fn cluster(objects: impl IntoIterator<Item = Value>) -> Cluster {
     Cluster::new(scenario).expect("the types can be read")
 }
 
-/// Machines `a` with pod `x`, and `b` with nothing on it, in a pool.
-fn two_machines(disruption: &Value) -> Vec<Value> {
+/// Instances `a` with pod `x`, and `b` with nothing on it, in a pool.
+fn two_instances(disruption: &Value) -> Vec<Value> {
     let mut objects = vec![pool(disruption), pod("x", "a")];
-    objects.extend(machine("a"));
-    objects.extend(machine("b"));
+    objects.extend(instance("a"));
+    objects.extend(instance("b"));
     objects
 }
 
@@ -109,7 +109,7 @@ fn a_goes(method: Method) -> Move {
     Move { method, candidates: vec![going("a")], replacements: vec![], destinations: vec![to] }
 }
 
-/// `a` is replaced by a machine that may be of some types.
+/// `a` is replaced by an instance that may be of some types.
 fn replaced_by(types: &[&str]) -> Move {
     let replacement = PlannedClaim {
         node_pool: "p".to_owned(),
@@ -144,15 +144,15 @@ fn with(
 }
 
 #[test]
-fn a_machine_whose_pods_fit_elsewhere_may_go() {
-    assert_eq!(found(two_machines(&free()), &a_goes(Method::SingleNode)), [""; 0]);
-    let mut cluster = cluster(two_machines(&free()));
+fn an_instance_whose_pods_fit_elsewhere_may_go() {
+    assert_eq!(found(two_instances(&free()), &a_goes(Method::SingleNode)), [""; 0]);
+    let mut cluster = cluster(two_instances(&free()));
     let step = a_goes(Method::SingleNode);
     assert_eq!(cluster.remove(&step.candidates), 1);
     let broken = broken_by_placement(&cluster, &step).expect("the cluster can be read");
     assert_eq!(broken, [""; 0]);
     cluster.place(&step.replacements, &step.destinations).expect("nothing has to be had");
-    assert_eq!(cluster.bill(), super::super::cluster::Bill { machines: 1, price: 0.2 });
+    assert_eq!(cluster.bill(), super::super::cluster::Bill { instances: 1, price: 0.2 });
     assert_eq!(cluster.pods_on("b").count(), 1);
 }
 
@@ -162,19 +162,19 @@ fn annotations_keep_nodes_and_pods() {
         object["metadata"]["annotations"][DO_NOT_DISRUPT] = json!("true");
     };
     let step = a_goes(Method::SingleNode);
-    let kept = with(two_machines(&free()), "Node", "a", keep);
+    let kept = with(two_instances(&free()), "Node", "a", keep);
     assert_eq!(found(kept, &step), ["a: its annotation forbids it"]);
-    let kept = with(two_machines(&free()), "Pod", "x", keep);
+    let kept = with(two_instances(&free()), "Pod", "x", keep);
     assert_eq!(found(kept, &step), ["a: the annotation of pod default/x forbids it"]);
 }
 
 #[test]
-fn budgets_of_pods_keep_them_unless_a_drifted_machine_has_a_grace_period() {
+fn budgets_of_pods_keep_them_unless_a_drifted_instance_has_a_grace_period() {
     let budget = json!({
         "kind": "PodDisruptionBudget", "metadata": {"name": "web", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}}, "status": {"disruptionsAllowed": 0},
     });
-    let mut objects = two_machines(&free());
+    let mut objects = two_instances(&free());
     objects.push(budget);
     let kept = ["a: PodDisruptionBudget default/web keeps pod default/x"];
     assert_eq!(found(objects.clone(), &a_goes(Method::SingleNode)), kept);
@@ -192,7 +192,7 @@ fn budgets_of_pools_count_what_goes_in_one_round_for_whatever_reason() {
         {"nodes": "0", "reasons": ["Drifted"]},
         {"nodes": "0", "schedule": NOT_IN_FORCE.0, "duration": NOT_IN_FORCE.1},
     ]});
-    let cluster = cluster(two_machines(&budgets));
+    let cluster = cluster(two_instances(&budgets));
     let mut ledger = Ledger::new(&cluster);
     let empty = Move { candidates: vec![going("b")], ..a_goes(Method::Emptiness) };
     let empty = Move { destinations: vec![], ..empty };
@@ -204,16 +204,16 @@ fn budgets_of_pools_count_what_goes_in_one_round_for_whatever_reason() {
 }
 
 #[test]
-fn methods_are_for_the_machines_they_are_for() {
+fn methods_are_for_the_instances_they_are_for() {
     let step = a_goes(Method::SingleNode);
     let never = json!({"consolidateAfter": "Never", "budgets": [{"nodes": "100%"}]});
-    assert_eq!(found(two_machines(&never), &step), ["a: its pool is never consolidated"]);
+    assert_eq!(found(two_instances(&never), &step), ["a: its pool is never consolidated"]);
     let mut when_empty = free();
     when_empty["consolidationPolicy"] = json!("WhenEmpty");
-    assert_eq!(found(two_machines(&when_empty), &step), ["a: it is not empty"]);
-    let drift = found(two_machines(&free()), &a_goes(Method::Drift));
+    assert_eq!(found(two_instances(&when_empty), &step), ["a: it is not empty"]);
+    let drift = found(two_instances(&free()), &a_goes(Method::Drift));
     assert_eq!(drift, ["a: it has not drifted"]);
-    let busy = with(two_machines(&free()), "NodeClaim", "a", |claim| {
+    let busy = with(two_instances(&free()), "NodeClaim", "a", |claim| {
         claim["status"]["conditions"][3]["status"] = json!("False");
     });
     assert_eq!(found(busy, &step), ["a: it is not consolidatable"]);
@@ -221,26 +221,26 @@ fn methods_are_for_the_machines_they_are_for() {
 
 #[test]
 fn a_replacement_is_cheaper() {
-    assert_eq!(found(two_machines(&free()), &replaced_by(&["large", "small"])), [""; 0]);
+    assert_eq!(found(two_instances(&free()), &replaced_by(&["large", "small"])), [""; 0]);
     assert_eq!(
-        found(two_machines(&free()), &replaced_by(&["large"])),
-        ["machines for 0.2000 are replaced by 1 for 0.2000"]
+        found(two_instances(&free()), &replaced_by(&["large"])),
+        ["instances for 0.2000 are replaced by 1 for 0.2000"]
     );
 }
 
 #[test]
-fn no_pod_is_forgotten_and_no_machine_that_goes_receives_any() {
+fn no_pod_is_forgotten_and_no_instance_that_goes_receives_any() {
     let mut step = a_goes(Method::SingleNode);
     step.destinations[0].node = "a".to_owned();
-    assert_eq!(found(two_machines(&free()), &step), ["a goes and receives pods"]);
+    assert_eq!(found(two_instances(&free()), &step), ["a goes and receives pods"]);
     step.destinations.clear();
     let homeless = ["a: pod default/x is left without a place"];
-    assert_eq!(found(two_machines(&free()), &step), homeless);
+    assert_eq!(found(two_instances(&free()), &step), homeless);
 }
 
 #[test]
 fn a_pod_that_does_not_fit_where_it_is_put_is_noticed() {
-    let mut objects = two_machines(&free());
+    let mut objects = two_instances(&free());
     objects.extend(["y", "z", "u", "v"].map(|name| pod(name, "b")));
     let mut cluster = cluster(objects);
     let step = a_goes(Method::SingleNode);

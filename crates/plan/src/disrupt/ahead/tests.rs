@@ -5,7 +5,7 @@ use joiner_core::{
 
 use super::*;
 
-/// A drifted machine that holds a pod that may move and one that may not, which ends with it in time.
+/// A drifted instance that holds a pod that may move and one that may not, which ends with it in time.
 fn cluster(pool: PoolBuilder) -> (Snapshot, Fleet) {
     let sizes = [("small", "2", 1.0), ("large", "8", 4.0)];
     let types = sizes.map(|(name, cpu, price)| instance_type(name).cpu(cpu).price(price));
@@ -26,7 +26,7 @@ fn after<'p>(
     let (snapshot, fleet) = decided;
     let settings = DisruptionSettings::default();
     let pass = Sight { snapshot, fleet, planning, settings }.pass(Way::AllAtOnce);
-    assert_eq!(pass.commands().len(), 1, "the machine is replaced");
+    assert_eq!(pass.commands().len(), 1, "the instance is replaced");
     let (snapshot, fleet) = done;
     let mut future = Future { snapshot, fleet, planning, made: 0, moved: 0 };
     future.carry_out(pass.commands())?;
@@ -34,13 +34,13 @@ fn after<'p>(
 }
 
 #[test]
-fn machines_come_as_the_cheapest_they_may_be_and_pods_that_nobody_moved_get_a_place_too() {
+fn instances_come_as_the_cheapest_they_may_be_and_pods_that_nobody_moved_get_a_place_too() {
     let planning = PlanSettings::default();
     let future = after(&planning, &cluster(pool("default")), cluster(pool("default")));
     let future = future.expect("there is a place for every pod");
-    let nodes = future.snapshot.nodes.iter().zip(&future.fleet.machines);
-    let told = nodes.map(|(node, machine)| {
-        assert_eq!(node.pods.len(), machine.pods.len(), "each pod has its facts");
+    let nodes = future.snapshot.nodes.iter().zip(&future.fleet.instances);
+    let told = nodes.map(|(node, instance)| {
+        assert_eq!(node.pods.len(), instance.pods.len(), "each pod has its facts");
         let pods: Vec<String> = node.pods.iter().map(Pod::key).collect();
         format!("{} {}: {}", node.name(), node.labels[label::INSTANCE_TYPE], pods.join(" "))
     });

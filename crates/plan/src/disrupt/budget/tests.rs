@@ -4,7 +4,7 @@ use joiner_core::instance_type::InstanceType;
 
 use super::*;
 
-/// A pool of ten machines with these budgets, as `Underutilized/Empty/Drifted`.
+/// A pool of ten instances with these budgets, as `Underutilized/Empty/Drifted`.
 fn allowed_of<const N: usize>(budgets: [NodeBudget; N]) -> String {
     let told: Vec<String> =
         allowances_of(budgets).iter().map(|each| each.allowed.to_string()).collect();
@@ -66,12 +66,12 @@ fn a_budget_for_unhealthy_nodes_limits_nothing_else() {
     assert_eq!(allowed_of([budget("4"), budget_for("Unhealthy", "0")]), "4/4/4");
 }
 
-/// HS-03: of ten machines two are away, whatever the reason.
+/// HS-03: of ten instances two are away, whatever the reason.
 #[test]
-fn machines_that_are_rebooted_count_and_are_away() {
+fn instances_that_are_rebooted_count_and_are_away() {
     let ten = (0..10).fold(snapshot().pool(pool("p"), [] as [InstanceType; 0]), |cluster, i| {
-        let machine = node(&format!("n{i}")).pool("p");
-        cluster.node(if i == 0 { machine.uninitialized() } else { machine })
+        let instance = node(&format!("n{i}")).pool("p");
+        cluster.node(if i == 0 { instance.uninitialized() } else { instance })
     });
     let ten = ten.build();
     let fleet = fleet(&ten)
@@ -80,7 +80,7 @@ fn machines_that_are_rebooted_count_and_are_away() {
         .claim("n1", |claim| claim.rebooting = true)
         .build();
     let counted: Vec<(u32, u32)> =
-        allowances(&ten, &fleet).iter().map(|each| (each.machines, each.consuming)).collect();
+        allowances(&ten, &fleet).iter().map(|each| (each.instances, each.consuming)).collect();
     assert_eq!(counted, [(10, 2); 3]);
 }
 
@@ -200,7 +200,7 @@ fn a_pool_opens_when_the_last_of_several_windows_closes() {
 
 /// D-33 to D-38
 #[test]
-fn machines_that_are_ours_and_initialized_count_and_those_not_ready_or_leaving_consume() {
+fn instances_that_are_ours_and_initialized_count_and_those_not_ready_or_leaving_consume() {
     let cluster = snapshot()
         .pool(pool("p"), [] as [InstanceType; 0])
         .node(node("fine").pool("p"))
@@ -212,14 +212,14 @@ fn machines_that_are_ours_and_initialized_count_and_those_not_ready_or_leaving_c
         .node(node("unmanaged"))
         .build();
     let fleet = fleet(&cluster)
-        .machine("not-ready", |machine| machine.ready = false)
-        .machine("queued", |machine| machine.queued = true)
+        .instance("not-ready", |instance| instance.ready = false)
+        .instance("queued", |instance| instance.queued = true)
         .claim("terminating", |claim| claim.instance_terminating = true)
         .budgets("p", [budget("2")])
         .build();
     let ledger = Ledger::new(&cluster, &fleet);
     let counted = ledger.allowance("p", DisruptionReason::Empty).unwrap();
-    assert_eq!((counted.machines, counted.consuming, counted.allowed), (4, 3, 2));
+    assert_eq!((counted.instances, counted.consuming, counted.allowed), (4, 3, 2));
     // Never negative.
     assert_eq!(ledger.left("p", DisruptionReason::Empty), 0);
 }

@@ -1,4 +1,4 @@
-//! Which machines to let go together.
+//! Which instances to let go together.
 
 use std::{
     cmp::Ordering,
@@ -18,25 +18,25 @@ use super::{
     QUESTION, REASON, ask, together,
 };
 
-/// As many machines as Karpenter's search looks at together, counted from 0.
+/// As many instances as Karpenter's search looks at together, counted from 0.
 const UPSTREAM_LAST: usize = 100;
 
-/// The part of their price for which machines are moved together even if the policy Balanced would not.
+/// The part of their price for which instances are moved together even if the policy Balanced would not.
 const SAVED_MIN: f64 = 1.0 / 3.0;
 
-/// With how many more machines a set is tried.
+/// With how many more instances a set is tried.
 const GROWTH_TRIES_MAX: usize = 16;
 
 /// After how many exchanges that came to nothing no more are tried.
 const EXCHANGES_IN_VAIN_MAX: usize = 64;
 
-/// How many machines are tried when a set is gathered that may get a new one.
+/// How many instances are tried when a set is gathered that may get a new one.
 const GATHER_TRIES_MAX: usize = 32;
 
-/// In how many orders that are as good as any machines are asked to go one by one.
+/// In how many orders that are as good as any instances are asked to go one by one.
 const SHUFFLES: usize = 8;
 
-/// What could be done about some machines, and what it comes to.
+/// What could be done about some instances, and what it comes to.
 #[derive(Debug)]
 pub(super) struct Found<'c, 's> {
     pub(super) set: Vec<&'c Removable<'s>>,
@@ -56,7 +56,7 @@ impl<'c, 's> Found<'c, 's> {
         candidates.iter().filter(move |each| !own.contains(&each.at))
     }
 
-    /// Whether pods of others are to go to this machine.
+    /// Whether pods of others are to go to this instance.
     fn is_to_receive(&self, each: &Removable<'_>) -> bool {
         self.proposal.destinations.iter().any(|to| to.name() == each.name())
     }
@@ -66,7 +66,7 @@ impl<'c, 's> Found<'c, 's> {
         balanced::worth(&self.set, self.proposal.savings, totals)
     }
 
-    /// Whether it is done: it is worth its moving, or saves a good part of what the machines cost, or is what Karpenter
+    /// Whether it is done: it is worth its moving, or saves a good part of what the instances cost, or is what Karpenter
     /// would do.
     pub(super) fn pays(&self, totals: &BTreeMap<&str, Totals>) -> bool {
         let price: f64 = self.set.iter().map(|each| each.price).sum();
@@ -83,17 +83,17 @@ impl<'c, 's> Found<'c, 's> {
     }
 }
 
-/// In which order machines are asked to go: Karpenter's, then those whose pods are the least dear to move, then those that
+/// In which order instances are asked to go: Karpenter's, then those whose pods are the least dear to move, then those that
 /// save most, then the small ones, of which several become one. Which of them leads furthest depends on the cluster.
 const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 4] =
     [by_ratio, by_cost, by_price, |a, b| by_price(b, a)];
 
 /// A search that is made again and again while less and less is left.
 ///
-/// Karpenter looks for the longest run of the best machines that can go together. This looks for the same, and besides
-/// among the machines of each pool and of each type, in other orders, and for sets that are no runs. It takes what is
+/// Karpenter looks for the longest run of the best instances that can go together. This looks for the same, and besides
+/// among the instances of each pool and of each type, in other orders, and for sets that are no runs. It takes what is
 /// worth most, its moving considered, and leaves what does not pay unless Karpenter would do it, too. Where very many
-/// machines may go at once, each question is dear: then it asks fewer.
+/// instances may go at once, each question is dear: then it asks fewer.
 #[derive(Debug, Default)]
 pub(super) struct Search<'s> {
     /// Room only becomes less, so a pool or type that had nothing to offer in an order is not asked
@@ -102,7 +102,7 @@ pub(super) struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    /// The best that can be done about some of these machines, which come in Karpenter's order. Where they are not all
+    /// The best that can be done about some of these instances, which come in Karpenter's order. Where they are not all
     /// there are, it is not known what Karpenter would do.
     pub(super) fn best<'c>(
         &mut self,
@@ -118,7 +118,7 @@ impl<'s> Search<'s> {
             if found.is_better_than(&best, &pass.totals) { found } else { best }
         };
         let mut found = all.into_iter().reduce(better)?;
-        // What is left is looked at next; but a machine that comes now takes no more pods then.
+        // What is left is looked at next; but an instance that comes now takes no more pods then.
         if is_thorough || !found.proposal.replacements.is_empty() {
             found = grown(pass, candidates, found)?;
         }
@@ -165,7 +165,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// Machines that are looked at together: those of a pool and type, or of all.
+/// Instances that are looked at together: those of a pool and type, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Group<'s> {
     pool: Option<&'s str>,
@@ -175,15 +175,15 @@ struct Group<'s> {
 impl<'s> Group<'s> {
     const ALL: Self = Self { pool: None, instance_type: None };
 
-    /// The machines of the same pool and type.
+    /// The instances of the same pool and type.
     fn of(each: &Removable<'s>) -> Self {
         let instance_type = each.instance_type.map(|of| of.name.as_str());
         Self { pool: Some(each.pool), instance_type }
     }
 }
 
-/// All machines, then those of each pool, then those of each pool's types; only groups of two or
-/// more, and none that has the same machines as one before.
+/// All instances, then those of each pool, then those of each pool's types; only groups of two or
+/// more, and none that has the same instances as one before.
 fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Removable<'s>>)> {
     let mut groups: BTreeMap<Group<'s>, Vec<&Removable<'s>>> = BTreeMap::new();
     for each in candidates {
@@ -202,7 +202,7 @@ fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Re
 
 /// Runs from the beginning that can go together, besides the one that halving has found.
 ///
-/// Halving finds what Karpenter finds. Whether a run can go does not only depend on its length, though: two machines may
+/// Halving finds what Karpenter finds. Whether a run can go does not only depend on its length, though: two instances may
 /// be replaced by nothing cheaper and three by something that is. And a longer run may save more and be worth less.
 fn other_runs<'c, 's>(
     pass: &mut Pass<'s>,
@@ -218,7 +218,7 @@ fn other_runs<'c, 's>(
     lengths.filter_map(run).collect()
 }
 
-/// The run that Karpenter finds among machines that come in its order.
+/// The run that Karpenter finds among instances that come in its order.
 pub(super) fn as_karpenter<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
@@ -256,7 +256,7 @@ fn run_lengths(most: usize) -> Vec<usize> {
     lengths
 }
 
-/// A set with more machines from further down the order, past one that does not fit in.
+/// A set with more instances from further down the order, past one that does not fit in.
 fn grown<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
@@ -268,7 +268,7 @@ fn grown<'c, 's>(
     enlarged(pass, Some(found), &others)
 }
 
-/// A set, or none yet, with every machine in turn with which it is worth more and still pays.
+/// A set, or none yet, with every instance in turn with which it is worth more and still pays.
 fn enlarged<'c, 's>(
     pass: &mut Pass<'s>,
     mut found: Option<Found<'c, 's>>,
@@ -292,7 +292,7 @@ fn enlarged<'c, 's>(
     found
 }
 
-/// A set that is worth more: machines whose pods are dear to move stay, and others go in their stead.
+/// A set that is worth more: instances whose pods are dear to move stay, and others go in their stead.
 fn exchanged<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
@@ -330,7 +330,7 @@ fn exchanged<'c, 's>(
     found
 }
 
-/// Machines of a kind are as dear as each other and as dear to move: if one cannot go, another hardly can.
+/// Instances of a kind are as dear as each other and as dear to move: if one cannot go, another hardly can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind<'s> {
     of: Group<'s>,
@@ -343,7 +343,7 @@ impl<'s> Kind<'s> {
     }
 }
 
-/// Sets that are gathered machine by machine. A run cannot leave out the one machine that is in the way of all others;
+/// Sets that are gathered instance by instance. A run cannot leave out the one instance that is in the way of all others;
 /// these can.
 fn gathered<'c, 's>(
     pass: &mut Pass<'s>,
@@ -368,7 +368,7 @@ fn gathered<'c, 's>(
     all
 }
 
-/// The machines that can go one after the other without a new one. Whether they can go together, too, is asked once.
+/// The instances that can go one after the other without a new one. Whether they can go together, too, is asked once.
 fn one_by_one<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Found<'c, 's>> {
     let mut left: BTreeMap<&str, u32> = BTreeMap::new();
     let mut set: Vec<&Removable<'s>> = Vec::new();
@@ -388,7 +388,7 @@ fn one_by_one<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Optio
     Some(Found::new(set, proposal))
 }
 
-/// A set in which nobody waits for a new machine that is none of its concern: those that can go without it are a set of
+/// A set in which nobody waits for a new instance that is none of its concern: those that can go without it are a set of
 /// their own, or go alone. The others are looked at again once that is decided. If no set is left, the positions of those
 /// that would have waited.
 pub(super) fn untied<'c, 's>(
@@ -406,7 +406,7 @@ pub(super) fn untied<'c, 's>(
     if set.len() < 2 {
         return Err(set.iter().map(|each| each.at).collect());
     }
-    // Machines that have received pods cannot go in the same pass.
+    // Instances that have received pods cannot go in the same pass.
     let own: BTreeSet<&str> = found.set.iter().map(|each| each.name()).collect();
     let leaves_the_others_alone =
         |proposal: &Proposal| !proposal.destinations.iter().any(|to| own.contains(to.name()));
@@ -415,7 +415,7 @@ pub(super) fn untied<'c, 's>(
     Ok(untied.filter(|it| it.pays(&pass.totals)).unwrap_or(found))
 }
 
-/// What could be done about several machines, if budgets let them go at once.
+/// What could be done about several instances, if budgets let them go at once.
 fn affordable<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal> {
     let pools = set.iter().map(|each| ((), each.pool));
     if pass.ledger.within(pools, REASON).len() < set.len() {
@@ -424,7 +424,7 @@ fn affordable<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposa
     together(pass, set)
 }
 
-/// What it is worth that a machine goes by itself. Machines that need not wait for the same new one are not tied
+/// What it is worth that an instance goes by itself. Instances that need not wait for the same new one are not tied
 /// together; where none comes, nobody waits.
 fn worth_alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>, joined: &Found<'_, 's>) -> f64 {
     if joined.proposal.replacements.is_empty() {

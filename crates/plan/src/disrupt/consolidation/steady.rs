@@ -37,7 +37,7 @@ pub(super) fn part<'c, 's>(pass: &mut Pass<'s>, mut found: Found<'c, 's>) -> Opt
 }
 
 /// Whether a move is good, too, where the scheduler puts pods rather than the plan. It knows nothing
-/// of the plan: a pod may be left over whose place others have taken, and a machine like the one that
+/// of the plan: a pod may be left over whose place others have taken, and an instance like the one that
 /// went would be made for it.
 ///
 /// COMPAT: upstream takes its own plan's word for it, and makes such moves again and again.
@@ -46,15 +46,15 @@ pub(in super::super) fn hold_as_scheduled(
     set: &[&Removable<'_>],
     proposal: &Proposal,
 ) -> Result<(), Reason> {
-    // Pods that all go to one new machine fit there, whoever of them comes.
+    // Pods that all go to one new instance fit there, whoever of them comes.
     let is_one_place = proposal.destinations.is_empty() && proposal.replacements.len() == 1;
     if !pass.scene.settings.as_scheduled || is_one_place {
         return Ok(());
     }
     let unsteady = |why: &str, pod: &str| {
         let message = format!(
-            "the pods fit on other machines as planned, but the scheduler may put them otherwise, \
-             and then pod {pod} would be left over and need a machine again{why}"
+            "the pods fit on other instances as planned, but the scheduler may put them otherwise, \
+             and then pod {pod} would be left over and need an instance again{why}"
         );
         Err(Reason::new(ReasonId::MoveUnsteady, message).with("pod", pod))
     };
@@ -63,12 +63,12 @@ pub(in super::super) fn hold_as_scheduled(
     {
         return unsteady("; what is saved is not worth that", pod);
     }
-    let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
-    let outcome = pass.simulator.scheduled(&machines, QUESTION);
+    let instances: Vec<usize> = set.iter().map(|each| each.at).collect();
+    let outcome = pass.simulator.scheduled(&instances, QUESTION);
     left_over(&outcome, proposal).map_or(Ok(()), |pod| unsteady("", pod))
 }
 
-/// A pod that a new machine is made for and that may find its place taken there: a new machine is the emptiest, so the
+/// A pod that a new instance is made for and that may find its place taken there: a new instance is the emptiest, so the
 /// scheduler likes it best for any pod. Smaller ones come later, and which of those that are alike gets there does not
 /// matter; but another that was to go elsewhere, where this one may have no place, can be the first.
 fn rivalled<'p>(
@@ -98,7 +98,7 @@ fn rivalled<'p>(
     })
 }
 
-/// The first pod that finds no place on the machines that there are and that a proposal makes.
+/// The first pod that finds no place on the instances that there are and that a proposal makes.
 fn left_over<'o>(outcome: &'o Outcome, proposal: &Proposal) -> Option<&'o String> {
     let mut left: Vec<&PlannedClaim> = proposal.replacements.iter().collect();
     let mut is_made = |claim: &PlannedClaim| {

@@ -5,7 +5,7 @@ mod reference;
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_core::{
-    disruption::{ClaimFacts, Fleet, Machine, PodFacts, PoolRules},
+    disruption::{ClaimFacts, Fleet, Instance, PodFacts, PoolRules},
     label::{HOSTNAME, INSTANCE_TYPE, ZONE},
     pod::Role,
     reason::ReasonId,
@@ -23,7 +23,7 @@ use super::{Outcome, Question, Simulator};
 const CONSOLIDATION: Question = Question { respect_quiet: true, claims_max: None };
 const DRIFT: Question = Question { respect_quiet: false, claims_max: None };
 
-/// One pool, with machines of 4 CPUs for 1.0 an hour and of 16 for 3.0.
+/// One pool, with instances of 4 CPUs for 1.0 an hour and of 16 for 3.0.
 fn cluster() -> SnapshotBuilder {
     snapshot().pool(
         pool("general"),
@@ -34,8 +34,8 @@ fn cluster() -> SnapshotBuilder {
     )
 }
 
-/// A machine of 4 CPUs of the pool.
-fn machine(name: &str) -> NodeBuilder {
+/// An instance of 4 CPUs of the pool.
+fn instance(name: &str) -> NodeBuilder {
     node(name).pool("general")
 }
 
@@ -43,23 +43,23 @@ fn web(name: &str) -> PodBuilder {
     pod(name).cpu("1").label("app", "web")
 }
 
-/// Facts that say nothing special: every pod can be moved, every machine has been quiet for ever.
+/// Facts that say nothing special: every pod can be moved, every instance has been quiet for ever.
 fn fleet(snapshot: &Snapshot) -> Fleet {
-    let machines = snapshot.nodes.iter().map(|node| Machine {
+    let instances = snapshot.nodes.iter().map(|node| Instance {
         claim: node.claim.as_ref().map(|_| ClaimFacts {
             quiet_since: Some(Timestamp::UNIX_EPOCH),
             ..ClaimFacts::default()
         }),
         ready: true,
         pods: vec![PodFacts::default(); node.pods.len()],
-        ..Machine::default()
+        ..Instance::default()
     });
     let rules = PoolRules {
         consolidate_after: Some(SignedDuration::from_secs(60)),
         ..PoolRules::default()
     };
     Fleet {
-        machines: machines.collect(),
+        instances: instances.collect(),
         pools: snapshot.pools.iter().map(|pool| (pool.name.clone(), rules.clone())).collect(),
         now: Timestamp::from_second(3_600).unwrap(),
         ..Fleet::default()
@@ -82,66 +82,68 @@ fn tell(outcome: &Outcome) -> String {
     told.join("\n").replace("default/", "")
 }
 
-fn ask(snapshot: SnapshotBuilder, machines: &[usize], question: Question) -> String {
+fn ask(snapshot: SnapshotBuilder, instances: &[usize], question: Question) -> String {
     let snapshot = snapshot.build();
     let fleet = fleet(&snapshot);
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
-    tell(&simulator.without(machines, question))
+    tell(&simulator.without(instances, question))
 }
 
 #[test]
-fn pods_move_to_machines_that_have_room() {
+fn pods_move_to_instances_that_have_room() {
     let cluster = cluster()
-        .node(machine("a").pod(web("a-0")).pod(web("a-1").cpu("2")))
-        .node(machine("b").pod(web("b-0").cpu("2")))
-        .node(machine("c"));
+        .node(instance("a").pod(web("a-0")).pod(web("a-1").cpu("2")))
+        .node(instance("b").pod(web("b-0").cpu("2")))
+        .node(instance("c"));
     // The larger pod comes first.
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "b: a-1\nc: a-0");
 }
 
 #[test]
-fn pods_without_room_get_a_new_machine() {
+fn pods_without_room_get_a_new_instance() {
     let cluster = cluster()
-        .node(machine("a").pod(web("a-0").cpu("3")).pod(web("a-1").cpu("500m")))
-        .node(machine("b").pod(web("b-0").cpu("3")));
+        .node(instance("a").pod(web("a-0").cpu("3")).pod(web("a-1").cpu("500m")))
+        .node(instance("b").pod(web("b-0").cpu("3")));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "new small: a-0\nb: a-1");
 }
 
 #[test]
-fn nobody_moves_to_a_machine_that_goes_as_well() {
+fn nobody_moves_to_an_instance_that_goes_as_well() {
     let cluster = cluster()
-        .node(machine("a").pod(web("a-0")))
-        .node(machine("b").pod(web("b-0")))
-        .node(machine("c").pod(web("c-0")));
+        .node(instance("a").pod(web("a-0")))
+        .node(instance("b").pod(web("b-0")))
+        .node(instance("c").pod(web("c-0")));
     assert_eq!(ask(cluster, &[0, 1], CONSOLIDATION), "c: a-0 b-0");
 }
 
 #[test]
 fn pods_that_cannot_be_moved_need_no_place() {
-    let snapshot = cluster().node(machine("a").pod(web("a-0")).pod(web("a-1"))).build();
+    let snapshot = cluster().node(instance("a").pod(web("a-0")).pod(web("a-1"))).build();
     let mut fleet = fleet(&snapshot);
-    fleet.machines[0].pods[1].movable = false;
+    fleet.instances[0].pods[1].movable = false;
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
     assert_eq!(tell(&simulator.without(&[0], DRIFT)), "new small: a-0");
 }
 
 #[test]
-fn a_question_about_an_empty_machine_has_an_empty_answer() {
-    let cluster = cluster().node(machine("a")).node(machine("b"));
+fn a_question_about_an_empty_instance_has_an_empty_answer() {
+    let cluster = cluster().node(instance("a")).node(instance("b"));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "");
 }
 
 #[test]
-fn a_machine_that_is_leaving_is_not_asked_about() {
-    let cluster = cluster().node(machine("a").leaving().pod(web("a-0"))).node(machine("b"));
+fn an_instance_that_is_leaving_is_not_asked_about() {
+    let cluster = cluster().node(instance("a").leaving().pod(web("a-0"))).node(instance("b"));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "");
 }
 
 // O-66
 #[test]
 fn a_pod_that_has_no_place_anyway_is_nobodys_concern() {
-    let cluster =
-        cluster().node(machine("a").pod(web("a-0"))).node(machine("b")).pod(web("huge").cpu("100"));
+    let cluster = cluster()
+        .node(instance("a").pod(web("a-0")))
+        .node(instance("b"))
+        .pod(web("huge").cpu("100"));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "b: a-0");
 }
 
@@ -149,16 +151,18 @@ fn a_pod_that_has_no_place_anyway_is_nobodys_concern() {
 #[test]
 fn pods_that_wait_have_the_first_choice() {
     let cluster = cluster()
-        .node(machine("a").pod(web("a-0").cpu("2")))
-        .node(machine("b"))
+        .node(instance("a").pod(web("a-0").cpu("2")))
+        .node(instance("b"))
         .pod(web("waits").cpu("3"));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "new small: a-0");
 }
 
 #[test]
-fn pods_that_were_promised_the_machine_move_with_its_own() {
-    let cluster =
-        cluster().node(machine("a").pod(web("a-0"))).node(machine("b")).pod(web("waits").cpu("2"));
+fn pods_that_were_promised_the_instance_move_with_its_own() {
+    let cluster = cluster()
+        .node(instance("a").pod(web("a-0")))
+        .node(instance("b"))
+        .pod(web("waits").cpu("2"));
     let snapshot = cluster.build();
     let fleet = fleet(&snapshot);
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
@@ -170,7 +174,7 @@ fn pods_that_were_promised_the_machine_move_with_its_own() {
 #[test]
 fn claims_for_pods_that_wait_take_no_others() {
     let cluster = cluster()
-        .node(machine("a").pod(web("a-0")))
+        .node(instance("a").pod(web("a-0")))
         .pod(web("waits").cpu("4"))
         .pod(web("waits-too").cpu("8"));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "new small: a-0");
@@ -178,11 +182,11 @@ fn claims_for_pods_that_wait_take_no_others() {
 
 // O-61, O-65
 #[test]
-fn nobody_moves_to_a_machine_that_is_not_ready_but_ready_ones_are_tried_first() {
+fn nobody_moves_to_an_instance_that_is_not_ready_but_ready_ones_are_tried_first() {
     let with = |spare: bool| {
         let cluster =
-            cluster().node(machine("a").pod(web("a-0"))).node(machine("b").uninitialized());
-        if spare { cluster.node(machine("c")) } else { cluster }
+            cluster().node(instance("a").pod(web("a-0"))).node(instance("b").uninitialized());
+        if spare { cluster.node(instance("c")) } else { cluster }
     };
     assert_eq!(ask(with(true), &[0], CONSOLIDATION), "c: a-0");
     assert_eq!(ask(with(false), &[0], CONSOLIDATION), "homeless: a-0");
@@ -197,22 +201,22 @@ fn nobody_moves_to_a_machine_that_is_not_ready_but_ready_ones_are_tried_first() 
 
 // M-01
 #[test]
-fn pods_of_machines_that_are_leaving_may_go_to_one_that_is_not_ready() {
+fn pods_of_instances_that_are_leaving_may_go_to_one_that_is_not_ready() {
     let cluster = cluster()
-        .node(machine("a").pod(web("a-0")))
-        .node(machine("b").uninitialized())
+        .node(instance("a").pod(web("a-0")))
+        .node(instance("b").uninitialized())
         .pod(web("moves").role(Role::Moving));
-    // The pod that moves was promised a place on the machine in question, and takes another one.
+    // The pod that moves was promised a place on the instance in question, and takes another one.
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "b: moves\nhomeless: a-0");
 }
 
 // O-62, O-63, O-64
 #[test]
-fn consolidation_leaves_machines_alone_on_which_something_has_just_happened() {
-    let snapshot = cluster().node(machine("a").pod(web("a-0"))).node(machine("b")).build();
+fn consolidation_leaves_instances_alone_on_which_something_has_just_happened() {
+    let snapshot = cluster().node(instance("a").pod(web("a-0"))).node(instance("b")).build();
     let mut fleet = fleet(&snapshot);
     let mut busy = |consolidate_after: Option<SignedDuration>, seconds: i64, question| {
-        let claim = fleet.machines[1].claim.as_mut().unwrap();
+        let claim = fleet.instances[1].claim.as_mut().unwrap();
         claim.quiet_since = Some(fleet.now - SignedDuration::from_secs(seconds));
         fleet.pools.get_mut("general").unwrap().consolidate_after = consolidate_after;
         let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
@@ -227,10 +231,13 @@ fn consolidation_leaves_machines_alone_on_which_something_has_just_happened() {
 
 #[test]
 fn a_pod_that_waits_may_go_where_something_has_just_happened() {
-    let snapshot =
-        cluster().node(machine("a").cpu("2")).node(machine("b")).pod(web("waits").cpu("2")).build();
+    let snapshot = cluster()
+        .node(instance("a").cpu("2"))
+        .node(instance("b"))
+        .pod(web("waits").cpu("2"))
+        .build();
     let mut fleet = fleet(&snapshot);
-    fleet.machines[1].claim.as_mut().unwrap().quiet_since = Some(fleet.now);
+    fleet.instances[1].claim.as_mut().unwrap().quiet_since = Some(fleet.now);
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
     assert_eq!(tell(&simulator.without(&[0], CONSOLIDATION)), "b: waits");
 }
@@ -240,10 +247,10 @@ fn a_pod_that_waits_may_go_where_something_has_just_happened() {
 fn pods_that_leave_no_longer_count_where_they_were() {
     let spread = |name: &str| web(name).spread(ZONE, 1, selector([("app", "web")]));
     let cluster = cluster()
-        .node(machine("a").zone("a").pod(spread("a-0")))
-        .node(machine("b").zone("b").pod(spread("b-0")))
-        .node(machine("c").zone("c").pod(spread("c-0")).cpu("1"))
-        .node(machine("d").zone("a"));
+        .node(instance("a").zone("a").pod(spread("a-0")))
+        .node(instance("b").zone("b").pod(spread("b-0")))
+        .node(instance("c").zone("c").pod(spread("c-0")).cpu("1"))
+        .node(instance("d").zone("a"));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "d: a-0");
 }
 
@@ -252,18 +259,18 @@ fn pods_that_leave_no_longer_count_where_they_were() {
 fn pods_that_keep_away_from_each_other_still_do() {
     let alone = |name: &str| web(name).anti_affinity(HOSTNAME, selector([("app", "web")]));
     let cluster =
-        cluster().node(machine("a").pod(alone("a-0"))).node(machine("b").pod(alone("b-0")));
+        cluster().node(instance("a").pod(alone("a-0"))).node(instance("b").pod(alone("b-0")));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "new small: a-0");
 }
 
 #[test]
-fn a_domain_goes_with_its_last_machine() {
-    // No pool reaches the zone, so once its machine is gone nobody has to be spread over it.
+fn a_domain_goes_with_its_last_instance() {
+    // No pool reaches the zone, so once its instance is gone nobody has to be spread over it.
     let spread = |name: &str| web(name).spread(ZONE, 1, selector([("app", "web")]));
     let snapshot = snapshot()
         .pool(pool("general"), [instance_type("small").cpu("4").zones(["near"])])
-        .node(machine("far").zone("far").pod(spread("far-0")).pod(spread("far-1")))
-        .node(machine("near").zone("near"))
+        .node(instance("far").zone("far").pod(spread("far-0")).pod(spread("far-1")))
+        .node(instance("near").zone("near"))
         .build();
     let fleet = fleet(&snapshot);
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
@@ -271,15 +278,15 @@ fn a_domain_goes_with_its_last_machine() {
 }
 
 #[test]
-fn a_machine_that_goes_gives_back_to_its_pools_limits() {
+fn an_instance_that_goes_gives_back_to_its_pools_limits() {
     let limited = |limit: &str| {
         snapshot()
             .pool(
                 pool("general").limit("cpu", limit),
                 [instance_type("small").cpu("4").mem("8Gi").price(1.0)],
             )
-            .node(machine("a").pod(web("a-0").cpu("3")))
-            .node(machine("b").pod(web("b-0").cpu("3")))
+            .node(instance("a").pod(web("a-0").cpu("3")))
+            .node(instance("b").pod(web("b-0").cpu("3")))
     };
     assert_eq!(ask(limited("8"), &[0], CONSOLIDATION), "new small: a-0");
     assert_eq!(ask(limited("7"), &[0], CONSOLIDATION), "homeless: a-0");
@@ -296,7 +303,7 @@ fn min_values_are_not_lowered_for_consolidation() {
                 instance_type("large").cpu("16").mem("32Gi").price(3.0),
             ],
         )
-        .node(machine("a").cpu("16").pod(web("a-0").cpu("10")))
+        .node(instance("a").cpu("16").pod(web("a-0").cpu("10")))
         .build();
     let fleet = fleet(&snapshot);
     let planning =
@@ -311,7 +318,7 @@ fn a_question_ends_with_one_claim_more_than_it_cares_for() {
     let alone = |name: &str| web(name).anti_affinity(HOSTNAME, selector([("app", "web")]));
     let mut cluster = cluster();
     for name in ["a", "b", "c", "d"] {
-        cluster = cluster.node(machine(name).pod(alone(name)));
+        cluster = cluster.node(instance(name).pod(alone(name)));
     }
     let snapshot = cluster.build();
     let fleet = fleet(&snapshot);
@@ -328,7 +335,7 @@ fn a_question_ends_with_one_claim_more_than_it_cares_for() {
 #[test]
 fn reasons_are_told_for_pods_that_would_have_no_place() {
     let snapshot = cluster()
-        .node(machine("a").cpu("64").pod(web("devices").dra()).pod(web("huge").cpu("32")))
+        .node(instance("a").cpu("64").pod(web("devices").dra()).pod(web("huge").cpu("32")))
         .build();
     let fleet = fleet(&snapshot);
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
@@ -343,9 +350,9 @@ fn reasons_are_told_for_pods_that_would_have_no_place() {
 #[test]
 fn what_is_decided_counts_from_then_on() {
     let cluster = cluster()
-        .node(machine("a").pod(web("a-0").cpu("2")))
-        .node(machine("b").pod(web("b-0").cpu("2")))
-        .node(machine("c").pod(web("c-0").cpu("2")));
+        .node(instance("a").pod(web("a-0").cpu("2")))
+        .node(instance("b").pod(web("b-0").cpu("2")))
+        .node(instance("c").pod(web("c-0").cpu("2")));
     let snapshot = cluster.build();
     let fleet = fleet(&snapshot);
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
@@ -357,18 +364,18 @@ fn what_is_decided_counts_from_then_on() {
     assert_eq!(tell(&simulator.without(&[0], CONSOLIDATION)), "", "it is gone already");
 }
 
-/// Which of the machines can go, one after the other.
-fn walk(snapshot: SnapshotBuilder, machines: &[usize]) -> Vec<usize> {
+/// Which of the instances can go, one after the other.
+fn walk(snapshot: SnapshotBuilder, instances: &[usize]) -> Vec<usize> {
     let snapshot = snapshot.build();
     let fleet = fleet(&snapshot);
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
     let mut walk = simulator.walk(CONSOLIDATION);
-    machines.iter().copied().filter(|machine| walk.can_go_too(*machine)).collect()
+    instances.iter().copied().filter(|instance| walk.can_go_too(*instance)).collect()
 }
 
 #[test]
-fn machines_go_one_after_the_other_as_long_as_there_is_room() {
-    let holding = |name: &str, cpu: &str| machine(name).pod(web(name).cpu(cpu));
+fn instances_go_one_after_the_other_as_long_as_there_is_room() {
+    let holding = |name: &str, cpu: &str| instance(name).pod(web(name).cpu(cpu));
     let cluster = || {
         let [a, b] = ["a", "b"].map(|name| holding(name, "1"));
         cluster().node(a).node(b).node(holding("c", "3")).node(holding("d", "2"))
@@ -380,15 +387,15 @@ fn machines_go_one_after_the_other_as_long_as_there_is_room() {
 }
 
 #[test]
-fn machines_that_go_one_by_one_leave_no_pod_on_one_that_is_not_ready() {
-    let cluster = || cluster().node(machine("a").pod(web("a-0")));
-    assert!(walk(cluster().node(machine("b").uninitialized()), &[0]).is_empty());
-    assert_eq!(walk(cluster().node(machine("b")), &[0]), [0]);
+fn instances_that_go_one_by_one_leave_no_pod_on_one_that_is_not_ready() {
+    let cluster = || cluster().node(instance("a").pod(web("a-0")));
+    assert!(walk(cluster().node(instance("b").uninitialized()), &[0]).is_empty());
+    assert_eq!(walk(cluster().node(instance("b")), &[0]), [0]);
 }
 
 #[test]
-fn machines_that_were_decided_on_take_no_pods_of_others() {
-    let full = |name: &str| machine(name).pod(web(name).cpu("3"));
+fn instances_that_were_decided_on_take_no_pods_of_others() {
+    let full = |name: &str| instance(name).pod(web(name).cpu("3"));
     let snapshot = cluster().node(full("a")).node(full("b").pod(web("b-1").cpu("500m"))).build();
     let fleet = fleet(&snapshot);
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
@@ -405,10 +412,10 @@ fn long(name: &str, wishes: usize) -> PodBuilder {
 }
 
 #[test]
-fn a_machine_stays_whose_pod_is_too_much_work_to_place() {
+fn an_instance_stays_whose_pod_is_too_much_work_to_place() {
     let homeless = |wishes: usize| {
-        let full = machine("a").pod(long("long", wishes));
-        let snapshot = cluster().node(full).node(machine("b")).build();
+        let full = instance("a").pod(long("long", wishes));
+        let snapshot = cluster().node(full).node(instance("b")).build();
         let fleet = fleet(&snapshot);
         let settings = PlanSettings::default();
         let mut simulator = Simulator::new(&snapshot, &fleet, &settings);
@@ -421,9 +428,9 @@ fn a_machine_stays_whose_pod_is_too_much_work_to_place() {
 }
 
 #[test]
-fn questions_about_long_lists_use_up_what_there_is_and_then_machines_stay() {
-    let full = machine("a").pod(long("long", 20_000).cpu("100"));
-    let snapshot = cluster().node(full).node(machine("b")).build();
+fn questions_about_long_lists_use_up_what_there_is_and_then_instances_stay() {
+    let full = instance("a").pod(long("long", 20_000).cpu("100"));
+    let snapshot = cluster().node(full).node(instance("b")).build();
     let (fleet, settings) = (fleet(&snapshot), PlanSettings::default());
     let mut simulator = Simulator::new(&snapshot, &fleet, &settings);
     let mut asked = 0;

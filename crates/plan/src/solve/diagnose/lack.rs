@@ -50,7 +50,7 @@ pub(super) fn types_lack<'r>(
     Some(Lack { key, wanted, offered })
 }
 
-/// Requirements as people read them: without what every machine of the pool is assumed to have.
+/// Requirements as people read them: without what every instance of the pool is assumed to have.
 pub(super) fn shown(pool: &NodePool, wanted: &Requirements) -> String {
     let mut shown = wanted.clone();
     let class = &pool.node_class;

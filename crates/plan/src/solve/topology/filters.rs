@@ -1,4 +1,4 @@
-//! Which machines count when pods are spread.
+//! Which instances count when pods are spread.
 
 use joiner_core::{
     pod::PodSpec,
@@ -14,16 +14,16 @@ use crate::solve::labels::{LabelSpace, ReqId};
 pub(super) struct FilterId(pub(super) u32);
 
 impl FilterId {
-    /// The filter that leaves no machine out.
+    /// The filter that leaves no instance out.
     pub(super) const OPEN: Self = Self(0);
 }
 
-/// Which machines count.
+/// Which instances count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Filter {
-    /// Machines that meet any of these; empty: all.
+    /// Instances that meet any of these; empty: all.
     terms: Vec<ReqId>,
-    /// Machines whose taints these tolerate; `None`: all.
+    /// Instances whose taints these tolerate; `None`: all.
     pub(super) tolerations: Option<Vec<Toleration>>,
 }
 
@@ -79,19 +79,19 @@ impl Filter {
                 .is_none_or(|tolerations| first_untolerated(taints, tolerations).is_none())
     }
 
-    /// Whether it leaves no machine out.
+    /// Whether it leaves no instance out.
     pub(super) fn is_open(&self) -> bool {
         self.terms.is_empty() && self.tolerations.is_none()
     }
 
-    /// Whether a machine with these requirements may meet the terms. `well_known_open`: labels that a provider fills in
+    /// Whether an instance with these requirements may meet the terms. `well_known_open`: labels that a provider fills in
     /// may still come.
     fn may_meet(&self, requirements: ReqId, well_known_open: bool, labels: &LabelSpace) -> bool {
         let meets = |term: &ReqId| labels.compatible(requirements, *term, well_known_open);
         self.terms.is_empty() || self.terms.iter().any(meets)
     }
 
-    /// Whether the scheduler would count a machine with these taints. It leaves soft ones out of account.
+    /// Whether the scheduler would count an instance with these taints. It leaves soft ones out of account.
     fn may_tolerate(&self, taints: &[Taint]) -> bool {
         let tolerated = |taint: &Taint, tolerations: &[Toleration]| {
             taint.effect == Effect::PreferNoSchedule
@@ -102,7 +102,7 @@ impl Filter {
             .is_none_or(|tolerations| taints.iter().all(|taint| tolerated(taint, tolerations)))
     }
 
-    /// Whether a machine to come may count.
+    /// Whether an instance to come may count.
     pub(super) fn may_count(
         &self,
         requirements: ReqId,

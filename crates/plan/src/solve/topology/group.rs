@@ -71,9 +71,9 @@ impl Group {
     }
 }
 
-/// A machine that pods can be placed on.
+/// An instance that pods can be placed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Machine {
+pub(crate) enum Instance {
     Node(usize),
     Claim(usize),
 }
@@ -109,7 +109,7 @@ pub(crate) enum Standing {
 #[derive(Debug)]
 pub(crate) struct Allowed {
     pub(crate) domains: Bits,
-    /// Whether the machine has to settle for one of them.
+    /// Whether the instance has to settle for one of them.
     pub(crate) one: bool,
 }
 
@@ -221,8 +221,8 @@ impl Group {
     }
 
     #[inline]
-    pub(super) fn shift_host(&mut self, machine: Option<Machine>, way: Way) {
-        self.hosts.shift(machine, way);
+    pub(super) fn shift_host(&mut self, instance: Option<Instance>, way: Way) {
+        self.hosts.shift(instance, way);
     }
 
     /// How many pods there are where the group's bound pods are fewest, if they are spread over hosts; 0 if there are none.
@@ -282,8 +282,8 @@ impl Group {
         self.hosts.finish_lowest();
     }
 
-    /// Machines that have more of its pods than the skew allows.
-    pub(super) fn too_crowded_hosts(&self) -> impl Iterator<Item = Machine> + '_ {
+    /// Instances that have more of its pods than the skew allows.
+    pub(super) fn too_crowded_hosts(&self) -> impl Iterator<Item = Instance> + '_ {
         self.hosts.too_crowded()
     }
 
@@ -316,7 +316,7 @@ impl Group {
         }
     }
 
-    /// Whether [`Group::allowed`] leaves the domain of a machine that is in this one and no other.
+    /// Whether [`Group::allowed`] leaves the domain of an instance that is in this one and no other.
     pub(crate) fn allows(
         &self,
         standing: Standing,
@@ -337,15 +337,15 @@ impl Group {
         }
     }
 
-    /// The domains that a pod may go to, of those that `pod` (its own strict requirements) and `machine` allow. Not for
+    /// The domains that a pod may go to, of those that `pod` (its own strict requirements) and `instance` allow. Not for
     /// the host name.
     pub(crate) fn allowed(
         &self,
         selects_self: bool,
         pod: impl Fn(usize) -> bool + Copy,
-        machine: impl Fn(usize) -> bool + Copy,
+        instance: impl Fn(usize) -> bool + Copy,
     ) -> Allowed {
-        let both = |domain: &usize| pod(*domain) && machine(*domain);
+        let both = |domain: &usize| pod(*domain) && instance(*domain);
         match self.definition.kind {
             Kind::Spread { max_skew, min_domains } => {
                 let lowest = self.lowest(pod, min_domains);
@@ -354,7 +354,7 @@ impl Group {
                 let best = self
                     .by_name
                     .iter()
-                    .filter(|domain| machine(**domain))
+                    .filter(|domain| instance(**domain))
                     .map(|domain| self.count_in(*domain))
                     .filter(|count| within(*count))
                     .min();
@@ -362,7 +362,7 @@ impl Group {
                     .by_name
                     .iter()
                     .copied()
-                    .filter(|domain| machine(*domain) && Some(self.count_in(*domain)) == best)
+                    .filter(|domain| instance(*domain) && Some(self.count_in(*domain)) == best)
                     .collect();
                 Allowed { domains, one: true }
             }
@@ -384,7 +384,7 @@ impl Group {
         }
     }
 
-    /// Which machines of 64 a pod may not go to, by host. `word` is their position.
+    /// Which instances of 64 a pod may not go to, by host. `word` is their position.
     #[inline]
     pub(crate) fn refused_hosts(&self, selects_self: bool, nodes: bool, word: usize) -> u64 {
         match self.definition.kind {
@@ -395,7 +395,7 @@ impl Group {
         }
     }
 
-    /// Whether a pod may go to a machine that has no pods yet, by host. While it is empty, there is none with fewer.
+    /// Whether a pod may go to an instance that has no pods yet, by host. While it is empty, there is none with fewer.
     pub(crate) fn allows_new_host(&self, selects_self: bool) -> bool {
         match self.definition.kind {
             Kind::Spread { max_skew, .. } => i64::from(selects_self) <= max_skew,

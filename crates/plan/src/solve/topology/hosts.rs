@@ -1,41 +1,41 @@
-//! How many pods of a group are on each machine, and where there are too many of them.
+//! How many pods of a group are on each instance, and where there are too many of them.
 //!
 //! What is too many depends on where they are fewest. That is taken to be nowhere, as if there could always be one more
-//! machine, unless the group is told to count ([`HostCounts::count_lowest`]). Then it rises with the pods that are
-//! placed, but never above what it may rise to, and falls when a machine is opened.
+//! instance, unless the group is told to count ([`HostCounts::count_lowest`]). Then it rises with the pods that are
+//! placed, but never above what it may rise to, and falls when an instance is opened.
 
-use super::group::{Machine, Way};
+use super::group::{Instance, Way};
 use crate::solve::bits::Bits;
 
-/// Counts per machine.
+/// Counts per instance.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HostCounts {
-    /// By how many pods machines may differ. `None`: nobody asks.
+    /// By how many pods instances may differ. `None`: nobody asks.
     max_skew: Option<i64>,
-    nodes: PerMachine,
-    claims: PerMachine,
-    /// Machines with a count, also those that take no pods.
+    nodes: PerInstance,
+    claims: PerInstance,
+    /// Instances with a count, also those that take no pods.
     occupied: usize,
     lowest: Lowest,
 }
 
 #[derive(Debug, Clone, Default)]
-struct PerMachine {
+struct PerInstance {
     counts: Vec<i64>,
     /// At least one.
     occupied: Bits,
     /// With as many pods as the maximum skew, with one more, and so on: as many levels as the lowest count can make a
     /// difference to.
     crowded: Vec<Bits>,
-    /// Machines that are left out when the lowest count is looked for.
+    /// Instances that are left out when the lowest count is looked for.
     outsiders: Bits,
 }
 
-/// The lowest count among the machines that are not left out.
+/// The lowest count among the instances that are not left out.
 #[derive(Debug, Clone, Default)]
 struct Lowest {
     now: usize,
-    machines: usize,
+    instances: usize,
     /// How many of them have one pod or more, two or more, and so on up to the highest that `now` may be.
     reached: Vec<usize>,
     /// Pods that come from now on are not counted.
@@ -59,13 +59,13 @@ impl Lowest {
     }
 
     fn find(&mut self) {
-        let all = |reached: &&usize| **reached == self.machines;
+        let all = |reached: &&usize| **reached == self.instances;
         self.now = self.reached.iter().take_while(all).count();
     }
 }
 
-impl PerMachine {
-    /// Counts a pod on a machine, or counts it no more. Answers with the count that is reached with it.
+impl PerInstance {
+    /// Counts a pod on an instance, or counts it no more. Answers with the count that is reached with it.
     #[inline]
     fn shift(&mut self, position: usize, way: Way, max_skew: Option<i64>) -> i64 {
         if self.counts.len() <= position {
@@ -103,13 +103,13 @@ impl PerMachine {
     }
 }
 
-/// How many pods make a machine crowded. One without any never is.
+/// How many pods make an instance crowded. One without any never is.
 fn threshold(max_skew: i64, step: usize) -> i64 {
     (max_skew + step as i64).max(1)
 }
 
 impl HostCounts {
-    /// Counts for machines that may differ by so many pods.
+    /// Counts for instances that may differ by so many pods.
     pub(super) fn spread(max_skew: i64) -> Self {
         let mut counts = Self { max_skew: Some(max_skew), ..Self::default() };
         counts.crowd(max_skew);
@@ -139,7 +139,7 @@ impl HostCounts {
         let counts: Vec<i64> = insiders.map(|(_, count)| *count).collect();
         let having = |least: i64| counts.iter().filter(|count| **count >= least).count();
         self.lowest.reached = (1..=most as i64).map(having).collect();
-        self.lowest.machines = nodes - outsiders.len();
+        self.lowest.instances = nodes - outsiders.len();
         self.lowest.find();
         self.nodes.outsiders = outsiders;
         self.crowd(max_skew);
@@ -150,7 +150,7 @@ impl HostCounts {
         if is_outsider {
             self.claims.outsiders.insert(claim);
         } else {
-            self.lowest.machines += 1;
+            self.lowest.instances += 1;
             self.lowest.find();
         }
     }
@@ -160,16 +160,16 @@ impl HostCounts {
         self.lowest.is_final = true;
     }
 
-    /// Counts a pod on a machine, or counts it no more.
-    pub(super) fn shift(&mut self, machine: Option<Machine>, way: Way) {
-        let (machines, position) = match machine {
-            Some(Machine::Node(position)) => (&mut self.nodes, position),
-            Some(Machine::Claim(position)) => (&mut self.claims, position),
+    /// Counts a pod on an instance, or counts it no more.
+    pub(super) fn shift(&mut self, instance: Option<Instance>, way: Way) {
+        let (instances, position) = match instance {
+            Some(Instance::Node(position)) => (&mut self.nodes, position),
+            Some(Instance::Claim(position)) => (&mut self.claims, position),
             // Its pods still count as being somewhere.
             None => return self.shift_occupied(way),
         };
-        let level = machines.shift(position, way, self.max_skew);
-        if self.lowest.is_counted() && !machines.outsiders.contains(position) {
+        let level = instances.shift(position, way, self.max_skew);
+        if self.lowest.is_counted() && !instances.outsiders.contains(position) {
             self.lowest.shift(level, way);
         }
         if level == 1 {
@@ -184,7 +184,7 @@ impl HostCounts {
         }
     }
 
-    /// Whether there is a pod on any machine.
+    /// Whether there is a pod on any instance.
     pub(super) fn is_anywhere(&self) -> bool {
         self.occupied > 0
     }
@@ -201,15 +201,15 @@ impl HostCounts {
         self.of(nodes).crowded[self.lowest.now + usize::from(!counts_itself)].word(word)
     }
 
-    /// Machines that have more pods than the skew allows.
-    pub(super) fn too_crowded(&self) -> impl Iterator<Item = Machine> + '_ {
+    /// Instances that have more pods than the skew allows.
+    pub(super) fn too_crowded(&self) -> impl Iterator<Item = Instance> + '_ {
         let beyond = self.lowest.now + 1;
-        let nodes = self.nodes.crowded[beyond].iter().map(Machine::Node);
-        nodes.chain(self.claims.crowded[beyond].iter().map(Machine::Claim))
+        let nodes = self.nodes.crowded[beyond].iter().map(Instance::Node);
+        nodes.chain(self.claims.crowded[beyond].iter().map(Instance::Claim))
     }
 
     #[inline]
-    fn of(&self, nodes: bool) -> &PerMachine {
+    fn of(&self, nodes: bool) -> &PerInstance {
         if nodes { &self.nodes } else { &self.claims }
     }
 }
@@ -218,11 +218,11 @@ impl HostCounts {
 #[cfg(test)]
 impl HostCounts {
     pub(super) fn state(&self) -> String {
-        let per_machine = |machines: &PerMachine| {
-            let PerMachine { counts, occupied, crowded, outsiders } = machines;
+        let per_instance = |instances: &PerInstance| {
+            let PerInstance { counts, occupied, crowded, outsiders } = instances;
             format!("{:?} {occupied:?} {crowded:?} {outsiders:?}", counted(counts))
         };
-        let (nodes, claims) = (per_machine(&self.nodes), per_machine(&self.claims));
+        let (nodes, claims) = (per_instance(&self.nodes), per_instance(&self.claims));
         format!("{nodes} {claims} {} {:?}", self.occupied, self.lowest)
     }
 }

@@ -26,7 +26,7 @@ impl Solver<'_> {
         text
     }
 
-    /// What is left of the limits of every template: amounts by name, and whole machines.
+    /// What is left of the limits of every template: amounts by name, and whole instances.
     pub(crate) fn limits_left(&self) -> Vec<(BTreeMap<&str, i64>, Option<i64>)> {
         let of = |remaining: &Remaining| {
             let amounts = remaining.amounts.iter();

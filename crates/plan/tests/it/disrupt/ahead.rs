@@ -3,23 +3,23 @@
 use expect_test::expect;
 use joiner_core::testing::{SnapshotBuilder, fleet, node, pod};
 
-use super::{Settings, check, check_reasons, cluster, decide, machine, tell_command};
+use super::{Settings, check, check_reasons, cluster, decide, instance, tell_command};
 
 /// `dear` could go, and its pod to `full-1` or `full-2`. But it is the first to be asked for a place for the pod of `old`.
-fn a_drifted_machine_beside_a_dear_one() -> SnapshotBuilder {
+fn a_drifted_instance_beside_a_dear_one() -> SnapshotBuilder {
     cluster()
-        .node(machine("old", "small").pod(pod("o").cpu("1")))
-        .node(machine("dear", "huge").pod(pod("d").cpu("1")))
-        .node(machine("full-1", "medium").pod(pod("f1").cpu("3")))
-        .node(machine("full-2", "medium").pod(pod("f2").cpu("3")))
+        .node(instance("old", "small").pod(pod("o").cpu("1")))
+        .node(instance("dear", "huge").pod(pod("d").cpu("1")))
+        .node(instance("full-1", "medium").pod(pod("f1").cpu("3")))
+        .node(instance("full-2", "medium").pod(pod("f2").cpu("3")))
 }
 
-/// In one pass the drifted machine would go and then, since a machine that has just taken pods cannot go, the two small
+/// In one pass the drifted instance would go and then, since an instance that has just taken pods cannot go, the two small
 /// ones instead of the dear one: 8 an hour would be left, and not 4.
 #[test]
-fn a_machine_that_takes_pods_first_and_goes_then_is_waited_for() {
+fn an_instance_that_takes_pods_first_and_goes_then_is_waited_for() {
     check(
-        a_drifted_machine_beside_a_dear_one(),
+        a_drifted_instance_beside_a_dear_one(),
         |fleet| fleet.drifted("old", 60),
         expect![[r#"
             drift: old -> dear: o; saves 1.00
@@ -29,7 +29,7 @@ fn a_machine_that_takes_pods_first_and_goes_then_is_waited_for() {
         "#]],
     );
     check_reasons(
-        a_drifted_machine_beside_a_dear_one(),
+        a_drifted_instance_beside_a_dear_one(),
         |fleet| fleet.drifted("old", 60),
         expect![[r#"
             node.drifted: old is not what NodePool "default" wants any more (NodePoolDrifted); its pod fits on dear (1)
@@ -43,7 +43,7 @@ fn a_machine_that_takes_pods_first_and_goes_then_is_waited_for() {
 /// What is too large to be looked at to its end is not worse off than before: all that can be done at once is done.
 #[test]
 fn in_a_large_cluster_all_is_done_at_once() {
-    let others = (0..64).fold(a_drifted_machine_beside_a_dear_one(), |cluster, i| {
+    let others = (0..64).fold(a_drifted_instance_beside_a_dear_one(), |cluster, i| {
         let full = node(&format!("somebody-elses-{i}")).cpu("1");
         cluster.node(full.pod(pod(&format!("p{i}")).cpu("1")))
     });

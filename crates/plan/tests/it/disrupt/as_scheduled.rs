@@ -7,25 +7,25 @@ use joiner_core::{
 };
 use joiner_plan::disrupt::validate;
 
-use super::{Settings, as_it_is, check, check_with, cluster, decide, machine};
+use super::{Settings, as_it_is, check, check_with, cluster, decide, instance};
 
 fn as_scheduled() -> Settings {
     let disruption = DisruptionSettings { as_scheduled: true, ..DisruptionSettings::default() };
     Settings { disruption, ..Settings::default() }
 }
 
-/// A machine of somebody else, with so many CPUs.
+/// An instance of somebody else, with so many CPUs.
 fn other(name: &str, cpu: &str) -> NodeBuilder {
     node(name).cpu(cpu).mem("32Gi")
 }
 
-/// A machine with pods that need so many CPUs, besides others.
+/// An instance with pods that need so many CPUs, besides others.
 fn pods_of<const N: usize>(
     instance_type: &str,
     pods: [(&str, &str); N],
     others: impl IntoIterator<Item = NodeBuilder>,
 ) -> SnapshotBuilder {
-    let own = machine("n", instance_type);
+    let own = instance("n", instance_type);
     let own = pods.into_iter().fold(own, |own, (name, cpu)| own.pod(pod(name).cpu(cpu)));
     others.into_iter().fold(cluster().node(own), SnapshotBuilder::node)
 }
@@ -34,7 +34,7 @@ fn three_pods(others: impl IntoIterator<Item = NodeBuilder>) -> SnapshotBuilder 
     pods_of("large", [("big", "3"), ("one", "2"), ("two", "2")], others)
 }
 
-/// All pods have a place if the large one takes the machine that it just fits; the scheduler puts it where most is free.
+/// All pods have a place if the large one takes the instance that it just fits; the scheduler puts it where most is free.
 fn tight() -> SnapshotBuilder {
     three_pods([other("x", "3"), other("y", "4")])
 }
@@ -53,7 +53,7 @@ fn a_small_pod_that_would_fit_in_a_large_ones_place_is_no_doubt() {
 }
 
 #[test]
-fn a_pod_that_may_take_anothers_place_keeps_its_machine() {
+fn a_pod_that_may_take_anothers_place_keeps_its_instance() {
     check(
         tight(),
         as_it_is,
@@ -72,7 +72,7 @@ fn a_pod_that_may_take_anothers_place_keeps_its_machine() {
 }
 
 #[test]
-fn where_there_is_room_enough_the_machine_goes() {
+fn where_there_is_room_enough_the_instance_goes() {
     check_with(
         &as_scheduled(),
         three_pods([other("x", "3"), other("y", "8")]),
@@ -83,9 +83,9 @@ fn where_there_is_room_enough_the_machine_goes() {
     );
 }
 
-/// The new machine is made for the pods that the plan sends there, and others may be left for it.
+/// The new instance is made for the pods that the plan sends there, and others may be left for it.
 #[test]
-fn a_new_machine_must_hold_whoever_is_left() {
+fn a_new_instance_must_hold_whoever_is_left() {
     let pods = [("big", "4"), ("one", "3"), ("two", "3"), ("little", "1")];
     let two = || pods_of("huge", pods, [other("x", "4"), other("y", "6")]);
     check(
@@ -105,12 +105,12 @@ fn a_new_machine_must_hold_whoever_is_left() {
     );
 }
 
-/// One machine for all of them is enough, in whatever order they come.
+/// One instance for all of them is enough, in whatever order they come.
 #[test]
-fn pods_that_all_go_to_a_new_machine_are_no_doubt() {
+fn pods_that_all_go_to_a_new_instance_are_no_doubt() {
     check_with(
         &as_scheduled(),
-        cluster().node(machine("n", "huge").pod(pod("big").cpu("3")).pod(pod("little").cpu("1"))),
+        cluster().node(instance("n", "huge").pod(pod("big").cpu("3")).pod(pod("little").cpu("1"))),
         as_it_is,
         expect![[r#"
         singleNodeConsolidation: n -> new medium +1: big little; saves 6.00
@@ -131,19 +131,19 @@ fn a_command_is_rejected_once_it_would_not_hold() {
     assert!(message.contains("pod default/two would be left over"), "{message}");
 }
 
-/// A cluster with so many more machines that are full, so that what happens to the others is a small part of it.
+/// A cluster with so many more instances that are full, so that what happens to the others is a small part of it.
 fn beside_full(count: usize, cluster: SnapshotBuilder) -> SnapshotBuilder {
     (0..count).fold(cluster, |cluster, i| {
-        cluster.node(machine(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
+        cluster.node(instance(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
     })
 }
 
-/// Pods of one size come in any order, so that one of another workload may get to the new machine first. That is risked for
+/// Pods of one size come in any order, so that one of another workload may get to the new instance first. That is risked for
 /// much, but not for little.
 #[test]
-fn pods_that_share_a_new_machine_with_others_move_where_it_is_worth_it() {
+fn pods_that_share_a_new_instance_with_others_move_where_it_is_worth_it() {
     let shared = |others: usize, apps: [&str; 2]| {
-        let own = (0..12).fold(machine("n", "large"), |own, i| {
+        let own = (0..12).fold(instance("n", "large"), |own, i| {
             own.pod(pod(&format!("p{i:02}")).cpu("500m").label("app", apps[i % 2]))
         });
         beside_full(others, cluster().node(own).node(other("x", "2500m")))
@@ -183,10 +183,10 @@ fn pods_that_share_a_new_machine_with_others_move_where_it_is_worth_it() {
     );
 }
 
-/// Large pods come first and take the machine that was made for them; small ones find what is left.
+/// Large pods come first and take the instance that was made for them; small ones find what is left.
 #[test]
-fn a_large_pod_gets_the_machine_that_was_made_for_it() {
-    let own = (0..8).fold(machine("n", "huge").pod(pod("large").cpu("7")), |own, i| {
+fn a_large_pod_gets_the_instance_that_was_made_for_it() {
+    let own = (0..8).fold(instance("n", "huge").pod(pod("large").cpu("7")), |own, i| {
         own.pod(pod(&format!("p{i}")).cpu("500m"))
     });
     let cluster = beside_full(4, cluster().node(own).node(other("x", "4")));

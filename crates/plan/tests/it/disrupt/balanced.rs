@@ -7,33 +7,33 @@ use joiner_core::{
 };
 
 use super::{
-    Settings, as_it_is, check, check_reasons, cluster, decide, machine, machine_of, sizes, tell,
+    Settings, as_it_is, check, check_reasons, cluster, decide, instance, instance_of, sizes, tell,
 };
 
 fn balanced(fleet: FleetBuilder) -> FleetBuilder {
     fleet.pool("default", |rules| rules.policy = ConsolidationPolicy::Balanced)
 }
 
-/// A machine with many small pods.
+/// An instance with many small pods.
 fn packed(name: &str, size: &str, count: usize) -> joiner_core::testing::NodeBuilder {
-    (0..count).fold(machine(name, size), |machine, i| {
-        machine.pod(pod(&format!("{name}-{i}")).cpu("100m"))
+    (0..count).fold(instance(name, size), |instance, i| {
+        instance.pod(pod(&format!("{name}-{i}")).cpu("100m"))
     })
 }
 
 /// A-21, A-20
 #[test]
-fn a_machine_that_is_much_too_large_is_replaced() {
+fn an_instance_that_is_much_too_large_is_replaced() {
     check(
-        cluster().node(machine("n", "large").pod(pod("a").cpu("1"))),
+        cluster().node(instance("n", "large").pod(pod("a").cpu("1"))),
         balanced,
         expect![[r#"
         singleNodeConsolidation: n -> new small +1: a; saves 3.00 score 0.75
     "#]],
     );
-    // The only machine of a pool, whose pods fit elsewhere.
+    // The only instance of a pool, whose pods fit elsewhere.
     check(
-        cluster().node(machine("n", "large").pod(pod("a").cpu("1"))).node(node("other")),
+        cluster().node(instance("n", "large").pod(pod("a").cpu("1"))).node(node("other")),
         balanced,
         expect![[r#"
             singleNodeConsolidation: n -> other: a; saves 4.00 score 1.00
@@ -47,7 +47,7 @@ fn little_savings_are_not_worth_much_moving() {
     let two = || {
         cluster()
             .node(packed("many", "small", 15))
-            .node(machine("few", "huge").pod(pod("big").cpu("16")))
+            .node(instance("few", "huge").pod(pod("big").cpu("16")))
             .node(node("other"))
     };
     check(
@@ -62,7 +62,7 @@ fn little_savings_are_not_worth_much_moving() {
         two(),
         balanced,
         expect![[r#"
-        few: move.equalShape: its pods need a machine like few: the best replacement is another huge (now on-demand in zone a)
+        few: move.equalShape: its pods need an instance like few: the best replacement is another huge (now on-demand in zone a)
         many: move.score: the best move saves 11.1% of what NodePool "default" costs and moves 88.9% of its pods: score 0.12, and its policy Balanced asks for 0.50
     "#]],
     );
@@ -84,7 +84,7 @@ fn a_pool_may_ask_for_a_score_whatever_its_policy() {
     let two = || {
         cluster()
             .node(packed("many", "small", 3))
-            .node(machine("few", "huge").pod(pod("big").cpu("16")))
+            .node(instance("few", "huge").pod(pod("big").cpu("16")))
             .node(node("other"))
     };
     // A ninth is saved, and two thirds move: 0.17.
@@ -101,7 +101,7 @@ fn a_pool_may_ask_for_a_score_whatever_its_policy() {
             two(),
             asking(policy, " 0.2 "),
             expect![[r#"
-                few: move.equalShape: its pods need a machine like few: the best replacement is another huge (now on-demand in zone a)
+                few: move.equalShape: its pods need an instance like few: the best replacement is another huge (now on-demand in zone a)
                 many: move.score: the best move saves 11.1% of what NodePool "default" costs and moves 66.7% of its pods: score 0.17, and its annotation joiner.sh/consolidation-min-score asks for 0.20
             "#]],
         );
@@ -109,26 +109,26 @@ fn a_pool_may_ask_for_a_score_whatever_its_policy() {
 }
 
 #[test]
-fn a_score_that_cannot_be_read_keeps_machines_but_not_empty_ones() {
+fn a_score_that_cannot_be_read_keeps_instances_but_not_empty_ones() {
     for text in ["", "much", "0", "-1", "NaN", "inf", "50%"] {
         assert_eq!(MinScore::from(text), MinScore::Unreadable(text.to_owned()));
     }
     check_reasons(
-        cluster().node(machine("n", "large").pod(pod("a").cpu("1"))).node(machine("e", "small")),
+        cluster().node(instance("n", "large").pod(pod("a").cpu("1"))).node(instance("e", "small")),
         asking(ConsolidationPolicy::default(), "50%"),
         expect![[r#"
             node.empty: e holds nothing that would have to move; 1.0000 per hour are saved
-            n: move.score: NodePool "default": annotation joiner.sh/consolidation-min-score is "50%", which is no number above 0, such as 0.5: until it is corrected or removed, no machine of the pool that holds pods is consolidated
+            n: move.score: NodePool "default": annotation joiner.sh/consolidation-min-score is "50%", which is no number above 0, such as 0.5: until it is corrected or removed, no instance of the pool that holds pods is consolidated
         "#]],
     );
 }
 
 /// A-23
 #[test]
-fn several_machines_are_scored_together() {
+fn several_instances_are_scored_together() {
     let three = |size: &str| {
         (0..3).fold(cluster(), |cluster, i| {
-            cluster.node(machine(&format!("n{i}"), size).pod(pod(&format!("p{i}")).cpu("2500m")))
+            cluster.node(instance(&format!("n{i}"), size).pod(pod(&format!("p{i}")).cpu("2500m")))
         })
     };
     check(
@@ -138,7 +138,7 @@ fn several_machines_are_scored_together() {
         multiNodeConsolidation: n0 n1 n2 -> new large: p0 p1 p2; saves 20.00 score 0.83
     "#]],
     );
-    // A third of the price is not worth it that everything moves, and one alone would need a machine like it.
+    // A third of the price is not worth it that everything moves, and one alone would need an instance like it.
     check(
         three("medium"),
         balanced,
@@ -152,7 +152,7 @@ fn several_machines_are_scored_together() {
 
 /// A-27: the order is that of savings for moving, and what comes last in it is refused.
 #[test]
-fn of_machines_that_differ_those_go_first_whose_moving_saves_most() {
+fn of_instances_that_differ_those_go_first_whose_moving_saves_most() {
     let cluster = || {
         cluster()
             .node(packed("packed", "small", 5))
@@ -185,7 +185,7 @@ fn of_machines_that_differ_those_go_first_whose_moving_saves_most() {
 #[test]
 fn a_budget_of_0_has_the_last_word() {
     check(
-        cluster().node(machine("n", "large").pod(pod("a").cpu("1"))),
+        cluster().node(instance("n", "large").pod(pod("a").cpu("1"))),
         |fleet| balanced(fleet).budgets("default", [budget("0")]),
         expect![[r#"
             n stays: budget.closed
@@ -198,8 +198,8 @@ fn two_pools() -> SnapshotBuilder {
         .pool(pool("default"), sizes())
         .pool(pool("plain"), sizes())
         .node(packed("many", "small", 15))
-        .node(machine("big", "huge").pod(pod("big").cpu("16")))
-        .node(machine_of("plain", "other", "small").pod(pod("p").cpu("500m")))
+        .node(instance("big", "huge").pod(pod("big").cpu("16")))
+        .node(instance_of("plain", "other", "small").pod(pod("p").cpu("500m")))
         .node(node("spare"))
 }
 
@@ -217,7 +217,7 @@ fn pools_with_other_policies_are_not_scored() {
     );
 }
 
-/// A machine of `a` for 4 and one of `b` for 2 that can become one for 1, beside another of `b` that stays.
+/// An instance of `a` for 4 and one of `b` for 2 that can become one for 1, beside another of `b` that stays.
 fn of_two_pools(staying: f64) -> SnapshotBuilder {
     // There are none like them any more.
     let old = |price: f64| instance_type("old").cpu("1").price(price);

@@ -1,4 +1,4 @@
-//! What keeps a machine, rule by rule.
+//! What keeps an instance, rule by rule.
 
 use expect_test::{Expect, expect};
 use joiner_core::{
@@ -8,19 +8,19 @@ use joiner_core::{
     testing::{FleetBuilder, NodeBuilder, minutes, node, now, pod, pool, snapshot},
 };
 
-use super::{as_it_is, check, check_reasons, cluster, machine, machine_of, sizes};
+use super::{as_it_is, check, check_reasons, cluster, instance, instance_of, sizes};
 
-/// A machine `n` with a pod `a` that would fit on another machine, which is not ours.
+/// An instance `n` with a pod `a` that would fit on another instance, which is not ours.
 fn check_n(
     change_node: impl FnOnce(NodeBuilder) -> NodeBuilder,
     change: impl FnOnce(FleetBuilder) -> FleetBuilder,
     expected: Expect,
 ) {
-    let n = change_node(machine("n", "small").pod(pod("a").cpu("1")));
+    let n = change_node(instance("n", "small").pod(pod("a").cpu("1")));
     check(cluster().node(n).node(node("other")), change, expected);
 }
 
-/// What can keep a pod, and what is then said of its machine.
+/// What can keep a pod, and what is then said of its instance.
 fn protections() -> [(KeptBy, Expect); 2] {
     [
         (
@@ -43,7 +43,7 @@ fn same(node: NodeBuilder) -> NodeBuilder {
 }
 
 #[test]
-fn without_anything_that_keeps_it_a_machine_goes() {
+fn without_anything_that_keeps_it_an_instance_goes() {
     check_n(
         same,
         as_it_is,
@@ -55,7 +55,7 @@ fn without_anything_that_keeps_it_a_machine_goes() {
 
 /// D-01
 #[test]
-fn a_pod_that_must_not_be_disturbed_keeps_its_machine() {
+fn a_pod_that_must_not_be_disturbed_keeps_its_instance() {
     check_n(
         same,
         |fleet| fleet.kept("a", KeptBy::DoNotDisrupt(None)),
@@ -67,7 +67,7 @@ fn a_pod_that_must_not_be_disturbed_keeps_its_machine() {
 
 /// D-03, D-15
 #[test]
-fn a_daemon_that_must_not_be_disturbed_keeps_its_machine_too() {
+fn a_daemon_that_must_not_be_disturbed_keeps_its_instance_too() {
     let with_daemon = |n: NodeBuilder| n.pod(pod("d").of_daemon("default/d"));
     check_n(
         with_daemon,
@@ -88,7 +88,7 @@ fn a_daemon_that_must_not_be_disturbed_keeps_its_machine_too() {
 
 /// D-02: nothing of it has to start again elsewhere.
 #[test]
-fn a_mirror_pod_that_must_not_be_disturbed_keeps_its_machine_too() {
+fn a_mirror_pod_that_must_not_be_disturbed_keeps_its_instance_too() {
     let mirror = |fleet: FleetBuilder| {
         fleet.pod("m", |facts| {
             facts.reschedulable = false;
@@ -114,7 +114,7 @@ fn a_mirror_pod_that_must_not_be_disturbed_keeps_its_machine_too() {
 
 /// D-04, D-05
 #[test]
-fn a_drifted_machine_with_a_grace_period_goes_although_its_pods_are_protected() {
+fn a_drifted_instance_with_a_grace_period_goes_although_its_pods_are_protected() {
     for (kept_by, _) in protections() {
         check_n(
             same,
@@ -145,7 +145,7 @@ fn a_grace_period_does_not_let_protected_pods_be_moved_to_save_money() {
 
 /// D-08, D-09
 #[test]
-fn a_drifted_machine_without_a_grace_period_is_kept_by_its_pods() {
+fn a_drifted_instance_without_a_grace_period_is_kept_by_its_pods() {
     for (kept_by, expected) in protections() {
         check_n(same, |fleet| fleet.kept("a", kept_by).drifted("n", 5), expected);
     }
@@ -156,7 +156,7 @@ fn a_drifted_machine_without_a_grace_period_is_kept_by_its_pods() {
 fn a_node_that_must_not_be_disturbed_stays() {
     check_n(
         same,
-        |fleet| fleet.machine("n", |n| n.do_not_disrupt = true),
+        |fleet| fleet.instance("n", |n| n.do_not_disrupt = true),
         expect![[r#"
         n stays: node.doNotDisrupt
     "#]],
@@ -168,9 +168,9 @@ fn a_node_that_must_not_be_disturbed_stays() {
 fn disruption_budgets_keep_pods() {
     check_reasons(
         cluster()
-            .node(machine("one", "small").pod(pod("a").cpu("1")))
-            .node(machine("two", "small").pod(pod("b").cpu("1")))
-            .node(machine("until", "small").pod(pod("c").cpu("1"))),
+            .node(instance("one", "small").pod(pod("a").cpu("1")))
+            .node(instance("two", "small").pod(pod("b").cpu("1")))
+            .node(instance("until", "small").pod(pod("c").cpu("1"))),
         |fleet| {
             let both = ["default/x", "default/y"].map(str::to_owned).to_vec();
             fleet
@@ -188,7 +188,7 @@ fn disruption_budgets_keep_pods() {
 
 /// Karpenter 1.15 may have begun a reboot before this controller took over.
 #[test]
-fn a_machine_that_is_rebooted_stays() {
+fn an_instance_that_is_rebooted_stays() {
     check_n(
         same,
         |fleet| fleet.claim("n", |claim| claim.rebooting = true),
@@ -200,24 +200,24 @@ fn a_machine_that_is_rebooted_stays() {
 
 /// D-20, D-21, D-22, D-23, D-24, D-25, D-32, D-35
 #[test]
-fn machines_that_come_or_go_are_left_alone() {
+fn instances_that_come_or_go_are_left_alone() {
     check(
         cluster()
             .node(node("not-ours"))
-            .node(machine("no-node", "small").in_flight())
-            .node(machine("promised", "small"))
-            .node(machine("leaving", "small").leaving())
-            .node(machine("queued", "small"))
-            .node(machine("young", "small").uninitialized())
-            .node(machine("shared", "small"))
-            .node(machine("terminating", "small"))
-            .node(machine("too-old", "small")),
+            .node(instance("no-node", "small").in_flight())
+            .node(instance("promised", "small"))
+            .node(instance("leaving", "small").leaving())
+            .node(instance("queued", "small"))
+            .node(instance("young", "small").uninitialized())
+            .node(instance("shared", "small"))
+            .node(instance("terminating", "small"))
+            .node(instance("too-old", "small")),
         |fleet| {
             fleet
-                .machine("shared", |machine| machine.shared = true)
+                .instance("shared", |instance| instance.shared = true)
                 .claim("too-old", |claim| claim.expires = Some(now()))
-                .machine("promised", |machine| machine.nominated = true)
-                .machine("queued", |machine| machine.queued = true)
+                .instance("promised", |instance| instance.nominated = true)
+                .instance("queued", |instance| instance.queued = true)
                 .claim("terminating", |claim| claim.instance_terminating = true)
         },
         expect![[r#"
@@ -235,13 +235,13 @@ fn machines_that_come_or_go_are_left_alone() {
 
 /// D-26, D-27, defect 20, and pools whose provider gives no types.
 #[test]
-fn machines_whose_pool_is_not_known_are_left_alone_with_a_word() {
-    let mut lost = machine("lost", "small").without_label(NODE_POOL).build();
+fn instances_whose_pool_is_not_known_are_left_alone_with_a_word() {
+    let mut lost = instance("lost", "small").without_label(NODE_POOL).build();
     lost.pool = None;
     let mut cluster = cluster()
         .pool(pool("typeless"), [] as [InstanceType; 0])
-        .node(machine_of("gone", "orphan", "small"))
-        .node(machine_of("typeless", "blind", "small"))
+        .node(instance_of("gone", "orphan", "small"))
+        .node(instance_of("typeless", "blind", "small"))
         .build();
     cluster.nodes.push(lost);
     let fleet = joiner_core::testing::fleet(&cluster).build();
@@ -261,13 +261,13 @@ fn machines_whose_pool_is_not_known_are_left_alone_with_a_word() {
 
 /// D-28 to D-31, O-04, O-05, O-06
 #[test]
-fn a_machine_of_unknown_price_is_not_consolidated_but_goes_when_empty_or_drifted() {
+fn an_instance_of_unknown_price_is_not_consolidated_but_goes_when_empty_or_drifted() {
     let strange = |name: &str| {
         [
-            machine(&format!("{name}-type"), "small").without_label(INSTANCE_TYPE),
-            machine(&format!("{name}-unknown"), "small").label(INSTANCE_TYPE, "gone"),
-            machine(&format!("{name}-capacity"), "small").without_label(CAPACITY_TYPE),
-            machine(&format!("{name}-zone"), "small").without_label(ZONE),
+            instance(&format!("{name}-type"), "small").without_label(INSTANCE_TYPE),
+            instance(&format!("{name}-unknown"), "small").label(INSTANCE_TYPE, "gone"),
+            instance(&format!("{name}-capacity"), "small").without_label(CAPACITY_TYPE),
+            instance(&format!("{name}-zone"), "small").without_label(ZONE),
         ]
     };
     let mut cluster = cluster();
@@ -301,11 +301,11 @@ fn a_machine_of_unknown_price_is_not_consolidated_but_goes_when_empty_or_drifted
     );
 }
 
-/// O-60: a pod without an owner does not keep its machine, but everybody is told.
+/// O-60: a pod without an owner does not keep its instance, but everybody is told.
 #[test]
 fn a_pod_that_nobody_starts_again_is_named() {
     let bare = |fleet: FleetBuilder| fleet.pod("a", |facts| facts.bare = true);
-    let n = || machine("n", "small").pod(pod("a").cpu("1"));
+    let n = || instance("n", "small").pod(pod("a").cpu("1"));
     check_reasons(
         cluster().node(n()).node(node("other")),
         bare,
@@ -317,8 +317,8 @@ fn a_pod_that_nobody_starts_again_is_named() {
         cluster().node(n()),
         bare,
         expect![[r#"
-        n: move.equalShape: its pods need a machine like n: the best replacement is another small (now on-demand in zone a)
-        n: pod.bare: pod default/a has no owner: if its machine went, nobody would start it again
+        n: move.equalShape: its pods need an instance like n: the best replacement is another small (now on-demand in zone a)
+        n: pod.bare: pod default/a has no owner: if its instance went, nobody would start it again
     "#]],
     );
 }
@@ -329,9 +329,9 @@ fn a_pause_stops_everything_and_says_who_wants_it() {
         snapshot()
             .pool(pool("default"), sizes())
             .pool(pool("busy"), sizes())
-            .node(machine("empty", "small"))
-            .node(machine_of("busy", "drifted", "small").pod(pod("a").cpu("1")))
-            .node(machine_of("busy", "used", "small").pod(pod("b").cpu("1")))
+            .node(instance("empty", "small"))
+            .node(instance_of("busy", "drifted", "small").pod(pod("a").cpu("1")))
+            .node(instance_of("busy", "used", "small").pod(pod("b").cpu("1")))
     };
     check_reasons(
         cluster(),

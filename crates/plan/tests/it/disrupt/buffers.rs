@@ -3,7 +3,7 @@
 use expect_test::expect;
 use joiner_core::testing::{SnapshotBuilder, node, pod};
 
-use super::{as_it_is, check, cluster, machine};
+use super::{as_it_is, check, cluster, instance};
 
 fn with_buffer(cluster: SnapshotBuilder, count: usize) -> SnapshotBuilder {
     cluster.pods(pod("buffer").cpu("1500m").buffer().replicas(count))
@@ -11,12 +11,12 @@ fn with_buffer(cluster: SnapshotBuilder, count: usize) -> SnapshotBuilder {
 
 /// P-21, P-23, P-25
 #[test]
-fn a_machine_that_keeps_room_stays_and_the_others_go() {
+fn an_instance_that_keeps_room_stays_and_the_others_go() {
     let three = || {
         cluster()
-            .node(machine("a", "small"))
-            .node(machine("b", "small"))
-            .node(machine("c", "small"))
+            .node(instance("a", "small"))
+            .node(instance("b", "small"))
+            .node(instance("c", "small"))
     };
     check(
         with_buffer(three(), 1),
@@ -47,8 +47,8 @@ fn a_machine_that_keeps_room_stays_and_the_others_go() {
 
 /// P-24, O-92 to O-95
 #[test]
-fn room_that_is_kept_moves_with_the_pods_of_a_machine() {
-    let used = || machine("a", "medium").pod(pod("p").cpu("500m"));
+fn room_that_is_kept_moves_with_the_pods_of_an_instance() {
+    let used = || instance("a", "medium").pod(pod("p").cpu("500m"));
     // Both fit elsewhere.
     check(
         with_buffer(cluster().node(used()).node(node("z")), 1),
@@ -57,7 +57,7 @@ fn room_that_is_kept_moves_with_the_pods_of_a_machine() {
         singleNodeConsolidation: a -> z: p buffer-0; saves 2.00
     "#]],
     );
-    // What fits nowhere gets a machine that is cheaper, or everything stays.
+    // What fits nowhere gets an instance that is cheaper, or everything stays.
     check(
         with_buffer(cluster().node(used()).node(node("z").cpu("1")), 1),
         as_it_is,

@@ -1,4 +1,4 @@
-//! Machines whose pods fit elsewhere.
+//! Instances whose pods fit elsewhere.
 
 use expect_test::expect;
 use joiner_core::{
@@ -14,16 +14,16 @@ use joiner_core::{
 };
 
 use super::{
-    Settings, as_it_is, check, check_reasons, check_with, cluster, machine, machine_of, sizes,
+    Settings, as_it_is, check, check_reasons, check_with, cluster, instance, instance_of, sizes,
 };
 
 /// O-48
 #[test]
-fn a_machine_whose_pods_fit_elsewhere_goes() {
+fn an_instance_whose_pods_fit_elsewhere_goes() {
     check(
         cluster()
-            .node(machine("little", "medium").pod(pod("a").cpu("500m")))
-            .node(machine("much", "medium").pod(pod("b").cpu("3"))),
+            .node(instance("little", "medium").pod(pod("a").cpu("500m")))
+            .node(instance("much", "medium").pod(pod("b").cpu("3"))),
         as_it_is,
         expect![[r#"
             singleNodeConsolidation: little -> much: a; saves 2.00
@@ -34,9 +34,9 @@ fn a_machine_whose_pods_fit_elsewhere_goes() {
 
 /// O-51
 #[test]
-fn room_on_machines_that_are_not_ours_counts() {
+fn room_on_instances_that_are_not_ours_counts() {
     check(
-        cluster().node(machine("n", "small").pod(pod("a").cpu("1"))).node(node("other")),
+        cluster().node(instance("n", "small").pod(pod("a").cpu("1"))).node(node("other")),
         as_it_is,
         expect![[r#"
             singleNodeConsolidation: n -> other: a; saves 1.00
@@ -48,8 +48,8 @@ fn room_on_machines_that_are_not_ours_counts() {
 #[test]
 fn what_saves_most_for_the_least_moving_goes_first() {
     let packed = |name: &str, size: &str, count: usize| {
-        (0..count).fold(machine(name, size), |machine, i| {
-            machine.pod(pod(&format!("{name}-{i}")).cpu("500m"))
+        (0..count).fold(instance(name, size), |instance, i| {
+            instance.pod(pod(&format!("{name}-{i}")).cpu("500m"))
         })
     };
     check(
@@ -72,8 +72,8 @@ fn what_saves_most_for_the_least_moving_goes_first() {
 fn dear_pods_are_moved_last() {
     let two = || {
         cluster()
-            .node(machine("a", "small").pod(pod("dear").cpu("1")))
-            .node(machine("b", "small").pod(pod("cheap").cpu("1")))
+            .node(instance("a", "small").pod(pod("dear").cpu("1")))
+            .node(instance("b", "small").pod(pod("cheap").cpu("1")))
             .node(node("other").cpu("1"))
     };
     let one = |fleet: FleetBuilder| fleet.budgets("default", [budget("1")]);
@@ -95,8 +95,8 @@ fn dear_pods_are_moved_last() {
     );
 }
 
-/// Machines of a pool that something a little cheaper could take the place of, one by one: their pods are too large to
-/// share a machine, and too little is saved to make two new ones at once.
+/// Instances of a pool that something a little cheaper could take the place of, one by one: their pods are too large to
+/// share an instance, and too little is saved to make two new ones at once.
 fn tight<const N: usize>(
     cluster: SnapshotBuilder,
     pool: &str,
@@ -108,7 +108,7 @@ fn tight<const N: usize>(
     })
 }
 
-/// A type of machines that exist, and that none like them can be had of any more.
+/// A type of instances that exist, and that none like them can be had of any more.
 fn old(price: f64) -> TypeBuilder {
     instance_type("old").cpu("1").price(price)
 }
@@ -117,7 +117,7 @@ fn two() -> TypeBuilder {
     instance_type("two").cpu("2").price(3.5)
 }
 
-/// O-98, O-101: nobody's pool is left out, although the second machine of another would save more.
+/// O-98, O-101: nobody's pool is left out, although the second instance of another would save more.
 ///
 /// Upstream begins with pools that it did not come to before its time was up. Here none is forgotten.
 #[test]
@@ -159,7 +159,7 @@ fn no_more_go_one_by_one_than_the_budget_allows() {
 fn no_more_go_than_the_budget_allows() {
     let five = || {
         (0..5).fold(cluster().node(node("other").cpu("16").mem("32Gi")), |cluster, i| {
-            cluster.node(machine(&format!("n{i}"), "small").pod(pod(&format!("p{i}")).cpu("1")))
+            cluster.node(instance(&format!("n{i}"), "small").pod(pod(&format!("p{i}")).cpu("1")))
         })
     };
     for (nodes, expected) in [
@@ -203,8 +203,8 @@ fn pools_that_do_not_want_it_say_so() {
         snapshot()
             .pool(pool("empty"), sizes())
             .pool(pool("never"), sizes())
-            .node(machine_of("empty", "a", "small").pod(pod("a").cpu("1")))
-            .node(machine_of("never", "b", "small").pod(pod("b").cpu("1"))),
+            .node(instance_of("empty", "a", "small").pod(pod("a").cpu("1")))
+            .node(instance_of("never", "b", "small").pod(pod("b").cpu("1"))),
         |fleet| {
             fleet
                 .pool("empty", |rules| rules.policy = ConsolidationPolicy::WhenEmpty)
@@ -219,12 +219,12 @@ fn pools_that_do_not_want_it_say_so() {
 
 /// O-96
 #[test]
-fn machines_of_static_pools_stay_but_take_pods() {
+fn instances_of_static_pools_stay_but_take_pods() {
     check(
         cluster()
             .pool(pool("fixed").fixed(), sizes())
-            .node(machine_of("fixed", "fixed", "medium").pod(pod("b").cpu("1")))
-            .node(machine("n", "small").pod(pod("a").cpu("1"))),
+            .node(instance_of("fixed", "fixed", "medium").pod(pod("b").cpu("1")))
+            .node(instance("n", "small").pod(pod("a").cpu("1"))),
         as_it_is,
         expect![[r#"
             singleNodeConsolidation: n -> fixed: a; saves 1.00
@@ -241,7 +241,7 @@ fn pools_that_cannot_be_used_are_no_obstacle() {
             .pool(pool("typeless"), [] as [joiner_core::instance_type::InstanceType; 0])
             .pool(pool("down").readiness(Readiness::NotReady("no class".to_owned())), sizes())
             .pool(pool("odd").label("team", "a").require("team", In, ["b"]), sizes())
-            .node(machine("n", "small").pod(pod("a").cpu("1")))
+            .node(instance("n", "small").pod(pod("a").cpu("1")))
             .node(node("other")),
         as_it_is,
         expect![[r#"
@@ -256,8 +256,8 @@ fn a_pod_that_waits_in_vain_is_no_obstacle_and_nobody_is_made_to_wait() {
     let picky = |name: &str| pod(name).cpu("1").on_node_selector("rack", "7");
     check_reasons(
         cluster()
-            .node(machine("free", "small").pod(pod("a").cpu("1")))
-            .node(machine("racked", "medium").label("rack", "7").pod(picky("b")))
+            .node(instance("free", "small").pod(pod("a").cpu("1")))
+            .node(instance("racked", "medium").label("rack", "7").pod(picky("b")))
             .pod(pod("waits").cpu("100")),
         as_it_is,
         expect![[r#"
@@ -270,19 +270,19 @@ fn a_pod_that_waits_in_vain_is_no_obstacle_and_nobody_is_made_to_wait() {
 
 /// O-84
 #[test]
-fn pods_that_keep_away_from_each_other_keep_their_machines() {
+fn pods_that_keep_away_from_each_other_keep_their_instances() {
     let web = |name: &str| pod(name).cpu("500m").label("app", "web");
     let like_web = || selector([("app", "web")]);
     let alone = |name: &str| web(name).anti_affinity(HOSTNAME, like_web());
-    // A new pod could be the second on its host, now that each has one; but replicas are not moved together to save a
-    // machine.
+    // A new pod could be the second on its host, now that each has one; but replicas are not moved together to save an
+    // instance.
     let spread = |name: &str| web(name).spread(HOSTNAME, 1, like_web());
     for pod in [&alone as &dyn Fn(&str) -> PodBuilder, &spread] {
         check(
             cluster()
-                .node(machine("a", "small").pod(pod("p1")))
-                .node(machine("b", "small").pod(pod("p2")))
-                .node(machine("c", "small").pod(pod("p3"))),
+                .node(instance("a", "small").pod(pod("p1")))
+                .node(instance("b", "small").pod(pod("p2")))
+                .node(instance("c", "small").pod(pod("p3"))),
             as_it_is,
             expect![[r#"
                 a stays: move.equalShape
@@ -301,9 +301,9 @@ fn pods_stay_spread_over_zones() {
     };
     check(
         cluster()
-            .node(machine("a", "small").zone("a").pod(spread("p1")))
-            .node(machine("b", "large").zone("b").pod(spread("p2")))
-            .node(machine("c", "small").zone("c").pod(spread("p3"))),
+            .node(instance("a", "small").zone("a").pod(spread("p1")))
+            .node(instance("b", "large").zone("b").pod(spread("p2")))
+            .node(instance("c", "small").zone("c").pod(spread("p3"))),
         as_it_is,
         expect![[r#"
             singleNodeConsolidation: b -> new small +1: p2; saves 3.00
@@ -315,7 +315,7 @@ fn pods_stay_spread_over_zones() {
 
 /// O-89
 #[test]
-fn preferences_keep_a_machine_unless_they_are_ignored() {
+fn preferences_keep_an_instance_unless_they_are_ignored() {
     let shy = |name: &str| {
         pod(name).cpu("500m").label("app", "web").prefer_anti_affinity(
             1,
@@ -325,8 +325,8 @@ fn preferences_keep_a_machine_unless_they_are_ignored() {
     };
     let two = || {
         cluster()
-            .node(machine("a", "small").pod(shy("p1")))
-            .node(machine("b", "small").pod(shy("p2")))
+            .node(instance("a", "small").pod(shy("p1")))
+            .node(instance("b", "small").pod(shy("p2")))
     };
     check(
         two(),
@@ -349,10 +349,10 @@ fn preferences_keep_a_machine_unless_they_are_ignored() {
 
 /// O-90
 #[test]
-fn preferences_keep_a_machine_from_being_replaced_unless_they_are_ignored() {
+fn preferences_keep_an_instance_from_being_replaced_unless_they_are_ignored() {
     let picky = || {
         let large = pod("a").cpu("1").prefer(1, INSTANCE_TYPE, In, ["large"]);
-        cluster().node(machine("n", "large").pod(large))
+        cluster().node(instance("n", "large").pod(large))
     };
     check(
         picky(),
@@ -380,13 +380,13 @@ fn ignoring() -> Settings {
 
 /// O-85, O-86
 #[test]
-fn pods_of_machines_that_leave_come_first_and_their_machine_is_left_alone() {
+fn pods_of_instances_that_leave_come_first_and_their_instance_is_left_alone() {
     let moving = pod("moving").cpu("2").role(joiner_core::pod::Role::Moving);
     check(
         cluster()
-            .node(machine("leaving", "small").leaving())
-            .node(machine("coming", "small").uninitialized())
-            .node(machine("n", "small").pod(pod("a").cpu("1")))
+            .node(instance("leaving", "small").leaving())
+            .node(instance("coming", "small").uninitialized())
+            .node(instance("n", "small").pod(pod("a").cpu("1")))
             .pod(moving),
         as_it_is,
         expect![[r#"
@@ -399,12 +399,12 @@ fn pods_of_machines_that_leave_come_first_and_their_machine_is_left_alone() {
 
 #[test]
 fn a_move_that_was_undone_is_not_made_again_at_once() {
-    let n = || cluster().node(machine("n", "small").pod(pod("a").cpu("1"))).node(node("other"));
+    let n = || cluster().node(instance("n", "small").pod(pod("a").cpu("1"))).node(node("other"));
     check_reasons(
         n(),
         |fleet| fleet.held_back("default", "small", 15),
         expect![[r#"
-        n: revertedRecently: a small of NodePool "default" was removed and soon needed again, or its replacement has failed; such machines are left alone until 2026-03-04T12:15:00Z
+        n: revertedRecently: a small of NodePool "default" was removed and soon needed again, or its replacement has failed; such instances are left alone until 2026-03-04T12:15:00Z
     "#]],
     );
     check(
@@ -451,8 +451,8 @@ fn what_a_pod_would_lack_is_said() {
 fn what_saves_most_takes_the_place() {
     check(
         cluster()
-            .node(machine("cheap", "small").pod(pod("p").cpu("2")))
-            .node((0..4).fold(machine("dear", "medium"), |dear, i| {
+            .node(instance("cheap", "small").pod(pod("p").cpu("2")))
+            .node((0..4).fold(instance("dear", "medium"), |dear, i| {
                 dear.pod(pod(&format!("q{i}")).cpu("500m"))
             }))
             .node(node("other").cpu("2")),

@@ -1,4 +1,4 @@
-//! Machines that take the pods of others.
+//! Instances that take the pods of others.
 
 use expect_test::expect;
 use jiff::SignedDuration;
@@ -8,15 +8,15 @@ use joiner_core::{
 };
 use joiner_plan::disrupt::validate;
 
-use super::{Settings, as_it_is, check, check_reasons, cluster, decide, machine, tell};
+use super::{Settings, as_it_is, check, check_reasons, cluster, decide, instance, tell};
 
 /// O-62
 #[test]
-fn a_machine_on_which_something_just_happened_takes_no_pods() {
+fn an_instance_on_which_something_just_happened_takes_no_pods() {
     let two = || {
         cluster()
-            .node(machine("n", "small").pod(pod("a").cpu("1")))
-            .node(machine("other", "medium").pod(pod("b").cpu("3")))
+            .node(instance("n", "small").pod(pod("a").cpu("1")))
+            .node(instance("other", "medium").pod(pod("b").cpu("3")))
     };
     let busy = |ago| {
         move |fleet: FleetBuilder| {
@@ -29,7 +29,7 @@ fn a_machine_on_which_something_just_happened_takes_no_pods() {
         two(),
         busy(9),
         expect![[r#"
-        n: move.equalShape: its pods need a machine like n: the best replacement is another small (now on-demand in zone a)
+        n: move.equalShape: its pods need an instance like n: the best replacement is another small (now on-demand in zone a)
         other: node.tooYoung: something happened to the pods of other at 2026-03-04T11:51:00Z; NodePool "default" waits 10m, until 2026-03-04T12:01:00Z
     "#]],
     );
@@ -43,13 +43,13 @@ fn a_machine_on_which_something_just_happened_takes_no_pods() {
     );
 }
 
-/// What is proposed is looked at once more before it is done, and by then the machine has been quiet for long enough. If
+/// What is proposed is looked at once more before it is done, and by then the instance has been quiet for long enough. If
 /// not, the proposal is rejected.
 #[test]
-fn a_machine_that_will_be_quiet_when_the_move_is_made_takes_pods() {
+fn an_instance_that_will_be_quiet_when_the_move_is_made_takes_pods() {
     let cluster = cluster()
-        .node(machine("n", "small").pod(pod("a").cpu("1")))
-        .node(machine("other", "medium").pod(pod("b").cpu("3")))
+        .node(instance("n", "small").pod(pod("a").cpu("1")))
+        .node(instance("other", "medium").pod(pod("b").cpu("3")))
         .build();
     let quiet_in = |left: SignedDuration| {
         let waits = |rules: &mut PoolRules| rules.consolidate_after = Some(minutes(9) + left);
@@ -72,14 +72,14 @@ fn a_machine_that_will_be_quiet_when_the_move_is_made_takes_pods() {
 
 /// O-63
 #[test]
-fn a_machine_of_a_pool_without_consolidation_takes_pods() {
+fn an_instance_of_a_pool_without_consolidation_takes_pods() {
     let pools = joiner_core::testing::snapshot()
         .pool(joiner_core::testing::pool("default"), super::sizes())
         .pool(joiner_core::testing::pool("never"), super::sizes());
     check(
         pools
-            .node(machine("n", "small").pod(pod("a").cpu("1")))
-            .node(super::machine_of("never", "other", "medium").pod(pod("b").cpu("3"))),
+            .node(instance("n", "small").pod(pod("a").cpu("1")))
+            .node(super::instance_of("never", "other", "medium").pod(pod("b").cpu("3"))),
         |fleet| fleet.pool("never", |rules| rules.consolidate_after = None).busy("other", 1),
         expect![[r#"
             singleNodeConsolidation: n -> other: a; saves 1.00
@@ -90,11 +90,11 @@ fn a_machine_of_a_pool_without_consolidation_takes_pods() {
 
 /// O-64
 #[test]
-fn a_new_machine_may_come_although_others_are_busy() {
+fn a_new_instance_may_come_although_others_are_busy() {
     check(
         cluster()
-            .node(machine("n", "large").pod(pod("a").cpu("1")))
-            .node(machine("other", "medium").pod(pod("b").cpu("3"))),
+            .node(instance("n", "large").pod(pod("a").cpu("1")))
+            .node(instance("other", "medium").pod(pod("b").cpu("3"))),
         |fleet| {
             fleet
                 .pool("default", |rules| rules.consolidate_after = Some(minutes(10)))
@@ -109,11 +109,11 @@ fn a_new_machine_may_come_although_others_are_busy() {
 
 /// O-61, O-65
 #[test]
-fn a_machine_that_is_not_up_takes_no_pods_but_others_may() {
+fn an_instance_that_is_not_up_takes_no_pods_but_others_may() {
     let two = || {
         cluster()
-            .node(machine("n", "small").pod(pod("a").cpu("1")))
-            .node(machine("coming", "medium").uninitialized())
+            .node(instance("n", "small").pod(pod("a").cpu("1")))
+            .node(instance("coming", "medium").uninitialized())
     };
     check_reasons(
         two(),
@@ -135,11 +135,11 @@ fn a_machine_that_is_not_up_takes_no_pods_but_others_may() {
 
 /// O-49
 #[test]
-fn machines_whose_pods_come_and_go_stay_while_quiet_ones_go() {
+fn instances_whose_pods_come_and_go_stay_while_quiet_ones_go() {
     check(
         cluster()
-            .node(machine("churning", "small").pod(pod("a").cpu("1")))
-            .node(machine("quiet", "small").pod(pod("b").cpu("1")))
+            .node(instance("churning", "small").pod(pod("a").cpu("1")))
+            .node(instance("quiet", "small").pod(pod("b").cpu("1")))
             .node(node("other")),
         |fleet| {
             fleet
@@ -157,11 +157,12 @@ fn machines_whose_pods_come_and_go_stay_while_quiet_ones_go() {
 /// much always happens that would be for ever, so that after a quarter of an hour it is like any other.
 #[test]
 fn a_restless_pool_makes_only_moves_that_pay_well() {
-    let dear =
-        || (0..7).fold(machine("dear", "huge"), |dear, i| dear.pod(pod(&format!("d{i}")).cpu("1")));
+    let dear = || {
+        (0..7).fold(instance("dear", "huge"), |dear, i| dear.pod(pod(&format!("d{i}")).cpu("1")))
+    };
     let all = || {
         (0..8).fold(cluster().node(dear()), |cluster, i| {
-            cluster.node(machine(&format!("n{i}"), "huge").pod(pod(&format!("p{i}")).cpu("16")))
+            cluster.node(instance(&format!("n{i}"), "huge").pod(pod(&format!("p{i}")).cpu("16")))
         })
     };
     let busy = |count: usize, for_minutes: i64| {
@@ -173,9 +174,9 @@ fn a_restless_pool_makes_only_moves_that_pay_well() {
             (0..count).fold(fleet, |fleet, i| fleet.busy(&format!("n{i}"), 1))
         }
     };
-    let check = |busy_machines, for_minutes, dear: &str, n0: &str| {
+    let check = |busy_instances, for_minutes, dear: &str, n0: &str| {
         let cluster = all().build();
-        let fleet = busy(busy_machines, for_minutes)(fleet(&cluster)).build();
+        let fleet = busy(busy_instances, for_minutes)(fleet(&cluster)).build();
         let others = (1..8).map(|i| format!("n{i} stays: move.equalShape\n"));
         let expected = format!("{dear}\nn0 stays: {n0}\n{}", others.collect::<String>());
         assert_eq!(tell(&decide(&Settings::default(), &cluster, &fleet)), expected);
@@ -186,17 +187,17 @@ fn a_restless_pool_makes_only_moves_that_pay_well() {
     check(1, 15, goes, "node.tooYoung");
 }
 
-/// A pool on many of whose machines something has just happened is waited for, but not for ever. A machine that is
+/// A pool on many of whose instances something has just happened is waited for, but not for ever. An instance that is
 /// empty has no pods that would have to move again.
 #[test]
 fn an_unsettled_pool_is_waited_for() {
     let busy = |i: usize| {
         let pods = (0..4).map(|each| pod(&format!("p{i}-{each}")).cpu("4"));
-        pods.fold(machine(&format!("n{i}"), "huge"), NodeBuilder::pod)
+        pods.fold(instance(&format!("n{i}"), "huge"), NodeBuilder::pod)
     };
     let all = || {
-        let cluster = cluster().node(machine("idle", "huge").pod(pod("p").cpu("1")));
-        (0..5).fold(cluster.node(machine("empty", "huge")), |cluster, i| cluster.node(busy(i)))
+        let cluster = cluster().node(instance("idle", "huge").pod(pod("p").cpu("1")));
+        (0..5).fold(cluster.node(instance("empty", "huge")), |cluster, i| cluster.node(busy(i)))
     };
     let unsettled_for = |for_minutes: Option<i64>| {
         move |fleet: FleetBuilder| {
@@ -235,15 +236,15 @@ fn an_unsettled_pool_is_waited_for() {
     );
 }
 
-/// To the scheduler a machine that holds nothing is the best place there is. What would be moved before it has gone is put
+/// To the scheduler an instance that holds nothing is the best place there is. What would be moved before it has gone is put
 /// there, so that it stays and the pods have to move once more.
 #[test]
-fn a_machine_that_has_become_empty_is_waited_for_while_it_goes_soon() {
+fn an_instance_that_has_become_empty_is_waited_for_while_it_goes_soon() {
     let cluster = (0..11)
-        .fold(cluster().node(machine("used", "large").pod(pod("p").cpu("1"))), |all, i| {
-            all.node(machine(&format!("n{i}"), "huge").pod(pod(&format!("p{i}")).cpu("9")))
+        .fold(cluster().node(instance("used", "large").pod(pod("p").cpu("1"))), |all, i| {
+            all.node(instance(&format!("n{i}"), "huge").pod(pod(&format!("p{i}")).cpu("9")))
         });
-    let cluster = cluster.node(machine("emptied", "huge")).build();
+    let cluster = cluster.node(instance("emptied", "huge")).build();
     let fate_of_used = |consolidate_after: i64, change: fn(FleetBuilder) -> FleetBuilder| {
         let fleet = fleet(&cluster)
             .pool("default", |rules| rules.consolidate_after = Some(minutes(consolidate_after)))
@@ -255,7 +256,7 @@ fn a_machine_that_has_become_empty_is_waited_for_while_it_goes_soon() {
     assert_eq!(fate_of_used(5, as_it_is), "used stays: move.unsettled");
     let goes = "singleNodeConsolidation: used -> n0: p; saves 4.00";
     assert_eq!(fate_of_used(10, as_it_is), goes, "it stays for longer than anybody waits");
-    let stays = |fleet: FleetBuilder| fleet.machine("emptied", |it| it.do_not_disrupt = true);
+    let stays = |fleet: FleetBuilder| fleet.instance("emptied", |it| it.do_not_disrupt = true);
     assert_eq!(fate_of_used(5, stays), goes, "it does not go");
     let always = |fleet: FleetBuilder| {
         fleet.pool("default", |rules| rules.restless_since = Some(now() - minutes(15)))
@@ -263,13 +264,13 @@ fn a_machine_that_has_become_empty_is_waited_for_while_it_goes_soon() {
     assert_eq!(fate_of_used(5, always), goes, "there is always one");
 }
 
-/// Together with machines that may go in a moment, others may lead to better moves.
+/// Together with instances that may go in a moment, others may lead to better moves.
 #[test]
-fn machines_that_may_go_in_a_moment_are_waited_for() {
+fn instances_that_may_go_in_a_moment_are_waited_for() {
     let all = || {
         let cluster = cluster().node(node("other"));
         let idle =
-            |i: usize| machine(&format!("n{i}"), "small").pod(pod(&format!("p{i}")).cpu("1"));
+            |i: usize| instance(&format!("n{i}"), "small").pod(pod(&format!("p{i}")).cpu("1"));
         (0..6).fold(cluster, |cluster, i| cluster.node(idle(i)))
     };
     let later = |fleet: FleetBuilder| {
@@ -287,7 +288,7 @@ fn machines_that_may_go_in_a_moment_are_waited_for() {
             n2: node.tooYoung: NodeClaim n2 is not Consolidatable yet
             n3: node.tooYoung: NodeClaim n3 is not Consolidatable yet
             n4: node.tooYoung: NodeClaim n4 is not Consolidatable yet
-            n5: move.unsettled: 5 of the 6 machines of NodePool "default" are not quiet yet, and what is moved now might have to move again: that waits until most of them are, at the latest until 2026-03-04T12:05:00Z
+            n5: move.unsettled: 5 of the 6 instances of NodePool "default" are not quiet yet, and what is moved now might have to move again: that waits until most of them are, at the latest until 2026-03-04T12:05:00Z
         "#]],
     );
 }

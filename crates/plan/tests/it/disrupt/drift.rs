@@ -1,4 +1,4 @@
-//! Machines that are not what their pool wants.
+//! Instances that are not what their pool wants.
 
 use expect_test::expect;
 use joiner_core::{
@@ -8,12 +8,12 @@ use joiner_core::{
     },
 };
 
-use super::{as_it_is, check, check_reasons, cluster, machine, machine_of, sizes};
+use super::{as_it_is, check, check_reasons, cluster, instance, instance_of, sizes};
 
-/// Machines that are full, so that nothing but drift moves their pods.
+/// Instances that are full, so that nothing but drift moves their pods.
 fn full(count: usize) -> SnapshotBuilder {
     (0..count).fold(cluster(), |cluster, i| {
-        cluster.node(machine(&format!("n{i}"), "small").pod(pod(&format!("p{i}")).cpu("2")))
+        cluster.node(instance(&format!("n{i}"), "small").pod(pod(&format!("p{i}")).cpu("2")))
     })
 }
 
@@ -35,7 +35,7 @@ fn without_the_condition_nothing_is_replaced() {
 
 /// R-16, R-23: the oldest first, as many as the budget allows.
 #[test]
-fn drifted_machines_are_replaced_the_oldest_first() {
+fn drifted_instances_are_replaced_the_oldest_first() {
     check(
         full(3),
         |fleet| all_drifted(fleet, 3),
@@ -63,7 +63,7 @@ fn what_is_on_its_way_out_takes_from_the_budget() {
         full(5),
         |fleet| {
             all_drifted(fleet, 5)
-                .machine("n0", |machine| machine.queued = true)
+                .instance("n0", |instance| instance.queued = true)
                 .budgets("default", [budget_for("Drifted", "3")])
         },
         expect![[r#"
@@ -82,8 +82,8 @@ fn pools_take_turns() {
     let cluster = snapshot().pool(pool("a"), sizes()).pool(pool("b"), sizes());
     let cluster = (0..3).fold(cluster, |cluster, i| {
         cluster
-            .node(machine_of("a", &format!("a{i}"), "small").pod(pod(&format!("p{i}")).cpu("2")))
-            .node(machine_of("b", &format!("b{i}"), "small").pod(pod(&format!("q{i}")).cpu("2")))
+            .node(instance_of("a", &format!("a{i}"), "small").pod(pod(&format!("p{i}")).cpu("2")))
+            .node(instance_of("b", &format!("b{i}"), "small").pod(pod(&format!("q{i}")).cpu("2")))
     });
     check(
         cluster,
@@ -108,11 +108,11 @@ fn pools_take_turns() {
 
 /// R-05
 #[test]
-fn a_machine_whose_pods_have_no_place_does_not_hold_up_the_next() {
+fn an_instance_whose_pods_have_no_place_does_not_hold_up_the_next() {
     check(
         cluster()
-            .node(machine("first", "small").pod(pod("a").cpu("2").on_node_selector("rack", "7")))
-            .node(machine("second", "small").pod(pod("b").cpu("2"))),
+            .node(instance("first", "small").pod(pod("a").cpu("2").on_node_selector("rack", "7")))
+            .node(instance("second", "small").pod(pod("b").cpu("2"))),
         |fleet| fleet.drifted("first", 60).drifted("second", 5),
         expect![[r#"
             drift: second -> new small +3: b; saves 0.00
@@ -123,12 +123,12 @@ fn a_machine_whose_pods_have_no_place_does_not_hold_up_the_next() {
 
 /// R-08, R-09, R-10, R-13, R-14
 #[test]
-fn protected_machines_and_pods_stay_as_long_as_they_are_protected() {
+fn protected_instances_and_pods_stay_as_long_as_they_are_protected() {
     check(
         full(4),
         |fleet| {
             all_drifted(fleet, 4)
-                .machine("n0", |machine| machine.do_not_disrupt = true)
+                .instance("n0", |instance| instance.do_not_disrupt = true)
                 .kept("p1", KeptBy::DoNotDisrupt(None))
                 .kept("p2", KeptBy::DoNotDisrupt(Some(now() + minutes(5))))
         },
@@ -143,9 +143,9 @@ fn protected_machines_and_pods_stay_as_long_as_they_are_protected() {
 
 /// R-15
 #[test]
-fn a_machine_waits_for_the_last_of_its_pods_to_be_free() {
+fn an_instance_waits_for_the_last_of_its_pods_to_be_free() {
     let two = || {
-        cluster().node(machine("n", "small").pod(pod("long").cpu("1")).pod(pod("short").cpu("1")))
+        cluster().node(instance("n", "small").pod(pod("long").cpu("1")).pod(pod("short").cpu("1")))
     };
     let long = |fleet: FleetBuilder| {
         fleet.drifted("n", 5).kept("long", KeptBy::DoNotDisrupt(Some(now() + minutes(30))))
@@ -209,8 +209,8 @@ fn nothing_is_made_where_the_pods_fit_elsewhere() {
 
 /// R-18, R-20
 #[test]
-fn an_empty_machine_goes_as_drifted_where_it_may_not_go_as_empty() {
-    let one = || cluster().node(machine("n", "small"));
+fn an_empty_instance_goes_as_drifted_where_it_may_not_go_as_empty() {
+    let one = || cluster().node(instance("n", "small"));
     let off = |fleet: FleetBuilder| {
         fleet.drifted("n", 5).pool("default", |rules| rules.consolidate_after = None)
     };
@@ -232,9 +232,9 @@ fn an_empty_machine_goes_as_drifted_where_it_may_not_go_as_empty() {
 
 /// R-19
 #[test]
-fn machines_without_pods_come_first() {
+fn instances_without_pods_come_first() {
     check(
-        full(1).node(machine("empty", "small")),
+        full(1).node(instance("empty", "small")),
         |fleet| {
             fleet
                 .drifted("n0", 60)
@@ -251,7 +251,7 @@ fn machines_without_pods_come_first() {
 
 /// R-22
 #[test]
-fn one_machine_may_be_replaced_by_several() {
+fn one_instance_may_be_replaced_by_several() {
     check(
         snapshot().pool(pool("default"), sizes().take(1)).node(
             node("n")
@@ -272,14 +272,14 @@ fn one_machine_may_be_replaced_by_several() {
 
 /// R-24
 #[test]
-fn machines_of_static_pools_are_not_for_this_method() {
+fn instances_of_static_pools_are_not_for_this_method() {
     check(
         snapshot()
             .pool(pool("fixed").fixed(), sizes())
-            .node(machine_of("fixed", "n", "small").pod(pod("a").cpu("1"))),
+            .node(instance_of("fixed", "n", "small").pod(pod("a").cpu("1"))),
         |fleet| fleet.drifted("n", 5),
         expect![[r#"
-            staticDrift: n -> new machine; saves 0.00
+            staticDrift: n -> new instance; saves 0.00
         "#]],
     );
 }
@@ -290,8 +290,8 @@ fn a_pool_whose_replacement_has_failed_waits() {
     let cluster = snapshot()
         .pool(pool("bad"), sizes())
         .pool(pool("good"), sizes())
-        .node(machine_of("bad", "n0", "small").pod(pod("a").cpu("2")))
-        .node(machine_of("good", "n1", "small").pod(pod("b").cpu("2")));
+        .node(instance_of("bad", "n0", "small").pod(pod("a").cpu("2")))
+        .node(instance_of("good", "n1", "small").pod(pod("b").cpu("2")));
     check_reasons(
         cluster,
         |fleet| {
@@ -301,8 +301,8 @@ fn a_pool_whose_replacement_has_failed_waits() {
         },
         expect![[r#"
             node.drifted: n1 is not what NodePool "good" wants any more (NodePoolDrifted); its pod fits on a new small at 1.0000 per hour (1, NodePool "good")
-            n0: drift.backoff: replacing a drifted machine of NodePool "bad" has failed; it is tried again from 2026-03-04T12:02:00Z
-            n0: move.equalShape: its pods need a machine like n0: the best replacement is another small (now on-demand in zone a)
+            n0: drift.backoff: replacing a drifted instance of NodePool "bad" has failed; it is tried again from 2026-03-04T12:02:00Z
+            n0: move.equalShape: its pods need an instance like n0: the best replacement is another small (now on-demand in zone a)
         "#]],
     );
 }

@@ -1,4 +1,4 @@
-//! Machines that hold nothing.
+//! Instances that hold nothing.
 
 use expect_test::expect;
 use joiner_core::{
@@ -6,16 +6,16 @@ use joiner_core::{
     testing::{budget, budget_for, minutes, node, pod, pool, snapshot},
 };
 
-use super::{as_it_is, check, cluster, machine, machine_of, sizes};
+use super::{as_it_is, check, cluster, instance, instance_of, sizes};
 
 fn ten() -> joiner_core::testing::SnapshotBuilder {
-    (0..10).fold(cluster(), |cluster, i| cluster.node(machine(&format!("n{i}"), "small")))
+    (0..10).fold(cluster(), |cluster, i| cluster.node(instance(&format!("n{i}"), "small")))
 }
 
 fn two_pools_of_three() -> joiner_core::testing::SnapshotBuilder {
     let cluster = snapshot().pool(pool("a"), sizes()).pool(pool("b"), sizes());
     (0..3).fold(cluster, |cluster, i| {
-        cluster.node(machine_of("a", &format!("a{i}"), "small")).node(machine_of(
+        cluster.node(instance_of("a", &format!("a{i}"), "small")).node(instance_of(
             "b",
             &format!("b{i}"),
             "small",
@@ -25,7 +25,7 @@ fn two_pools_of_three() -> joiner_core::testing::SnapshotBuilder {
 
 /// P-02, P-07, P-14, O-18, O-80
 #[test]
-fn all_empty_machines_go_together() {
+fn all_empty_instances_go_together() {
     check(
         ten(),
         as_it_is,
@@ -105,9 +105,9 @@ fn each_pool_has_its_own_budget() {
 
 /// P-08
 #[test]
-fn an_empty_machine_that_has_drifted_goes_for_being_empty() {
+fn an_empty_instance_that_has_drifted_goes_for_being_empty() {
     check(
-        cluster().node(machine("n", "small")),
+        cluster().node(instance("n", "small")),
         |fleet| fleet.drifted("n", 5),
         expect![[r#"
         emptiness: n; saves 1.00
@@ -117,12 +117,12 @@ fn an_empty_machine_that_has_drifted_goes_for_being_empty() {
 
 /// P-09, P-13, F-36..42: quiet for long enough.
 #[test]
-fn a_machine_must_have_been_quiet() {
+fn an_instance_must_have_been_quiet() {
     let three = || {
         cluster()
-            .node(machine("no-condition", "small"))
-            .node(machine("busy", "small"))
-            .node(machine("quiet", "small"))
+            .node(instance("no-condition", "small"))
+            .node(instance("busy", "small"))
+            .node(instance("quiet", "small"))
     };
     check(
         three(),
@@ -145,8 +145,8 @@ fn a_machine_must_have_been_quiet() {
 #[test]
 fn a_node_that_must_not_be_disturbed_stays() {
     check(
-        cluster().node(machine("kept", "small")).node(machine("free", "small")),
-        |fleet| fleet.machine("kept", |machine| machine.do_not_disrupt = true),
+        cluster().node(instance("kept", "small")).node(instance("free", "small")),
+        |fleet| fleet.instance("kept", |instance| instance.do_not_disrupt = true),
         expect![[r#"
             emptiness: free; saves 1.00
             kept stays: node.doNotDisrupt
@@ -159,11 +159,11 @@ fn a_node_that_must_not_be_disturbed_stays() {
 fn pods_that_need_no_other_place_do_not_count() {
     check(
         cluster()
-            .node(machine("used", "small").pod(pod("a").cpu("2")))
-            .node(machine("daemons", "small").pod(pod("d").of_daemon("default/d")))
-            .node(machine("ending", "small").pod(pod("e").terminating()))
+            .node(instance("used", "small").pod(pod("a").cpu("2")))
+            .node(instance("daemons", "small").pod(pod("d").of_daemon("default/d")))
+            .node(instance("ending", "small").pod(pod("e").terminating()))
             // A pod of a stateful set comes again under its own name, and needs a place then.
-            .node(machine("stateful", "small").pod(pod("s").cpu("2").terminating())),
+            .node(instance("stateful", "small").pod(pod("s").cpu("2").terminating())),
         |fleet| {
             fleet.pod("s", |facts| {
                 facts.reschedulable = true;
@@ -180,11 +180,11 @@ fn pods_that_need_no_other_place_do_not_count() {
 
 /// P-15
 #[test]
-fn a_machine_that_a_waiting_pod_will_use_stays() {
+fn an_instance_that_a_waiting_pod_will_use_stays() {
     check(
         cluster()
-            .node(machine("a", "small"))
-            .node(machine("b", "small"))
+            .node(instance("a", "small"))
+            .node(instance("b", "small"))
             .pod(pod("waits").cpu("1")),
         as_it_is,
         expect![[r#"
@@ -196,9 +196,9 @@ fn a_machine_that_a_waiting_pod_will_use_stays() {
 
 /// P-20
 #[test]
-fn machines_of_static_pools_stay() {
+fn instances_of_static_pools_stay() {
     check(
-        snapshot().pool(pool("fixed").fixed(), sizes()).node(machine_of("fixed", "n", "small")),
+        snapshot().pool(pool("fixed").fixed(), sizes()).node(instance_of("fixed", "n", "small")),
         as_it_is,
         expect![[r#"
             n stays: static.replicas
@@ -206,10 +206,10 @@ fn machines_of_static_pools_stay() {
     );
 }
 
-/// O-03: the other policies all let empty machines go.
+/// O-03: the other policies all let empty instances go.
 #[test]
-fn a_pool_without_consolidation_keeps_empty_machines() {
-    let one = || cluster().node(machine("n", "small"));
+fn a_pool_without_consolidation_keeps_empty_instances() {
+    let one = || cluster().node(instance("n", "small"));
     check(
         one(),
         |fleet| fleet.pool("default", |rules| rules.consolidate_after = None),
@@ -232,13 +232,13 @@ fn a_pool_without_consolidation_keeps_empty_machines() {
     }
 }
 
-/// COMPAT: upstream takes such a machine for empty, and evicts its pods without a place for them.
+/// COMPAT: upstream takes such an instance for empty, and evicts its pods without a place for them.
 #[test]
 fn pods_that_ask_to_go_first_still_need_a_place() {
     let cheap = |fleet: joiner_core::testing::FleetBuilder| {
         fleet.pod("a", |facts| facts.eviction_cost = -10.0)
     };
-    let n = || machine("n", "small").pod(pod("a").cpu("2"));
+    let n = || instance("n", "small").pod(pod("a").cpu("2"));
     check(
         cluster().node(n()),
         cheap,
@@ -255,14 +255,14 @@ fn pods_that_ask_to_go_first_still_need_a_place() {
     );
 }
 
-/// A-21..29: an empty machine goes before one that is not.
+/// A-21..29: an empty instance goes before one that is not.
 #[test]
-fn empty_machines_go_first_and_others_in_the_same_pass() {
+fn empty_instances_go_first_and_others_in_the_same_pass() {
     check(
         cluster()
-            .node(machine("empty", "small"))
-            .node(machine("little", "medium").pod(pod("a").cpu("500m")))
-            .node(machine("much", "medium").pod(pod("b").cpu("3"))),
+            .node(instance("empty", "small"))
+            .node(instance("little", "medium").pod(pod("a").cpu("500m")))
+            .node(instance("much", "medium").pod(pod("b").cpu("3"))),
         as_it_is,
         expect![[r#"
             emptiness: empty; saves 1.00

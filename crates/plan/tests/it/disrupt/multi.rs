@@ -1,4 +1,4 @@
-//! Several machines together.
+//! Several instances together.
 
 use expect_test::expect;
 use joiner_core::{
@@ -7,11 +7,11 @@ use joiner_core::{
     testing::{budget, instance_type, node, pod, pool, snapshot},
 };
 
-use super::{Settings, as_it_is, check, check_with, cluster, machine, machine_of, sizes};
+use super::{Settings, as_it_is, check, check_with, cluster, instance, instance_of, sizes};
 
 /// O-76
 #[test]
-fn three_machines_become_one() {
+fn three_instances_become_one() {
     let three = |capacity_type: &str| {
         (0..3).fold(
             snapshot().pool(
@@ -19,9 +19,9 @@ fn three_machines_become_one() {
                 sizes().map(|size| size.capacity_types(["on-demand", "spot"])),
             ),
             |cluster, i| {
-                let machine =
-                    machine(&format!("n{i}"), "medium").label(CAPACITY_TYPE, capacity_type);
-                cluster.node(machine.pod(pod(&format!("p{i}")).cpu("2500m")))
+                let instance =
+                    instance(&format!("n{i}"), "medium").label(CAPACITY_TYPE, capacity_type);
+                cluster.node(instance.pod(pod(&format!("p{i}")).cpu("2500m")))
             },
         )
     };
@@ -51,7 +51,7 @@ fn three_machines_become_one() {
 
 /// O-77
 #[test]
-fn spot_and_other_machines_become_one() {
+fn spot_and_other_instances_become_one() {
     check(
         snapshot()
             .pool(
@@ -80,9 +80,9 @@ fn spot_and_other_machines_become_one() {
     );
 }
 
-/// O-78: two machines are not replaced by one like them, since one of them can stay.
+/// O-78: two instances are not replaced by one like them, since one of them can stay.
 #[test]
-fn two_machines_do_not_become_one_like_them() {
+fn two_instances_do_not_become_one_like_them() {
     check(
         snapshot()
             .pool(pool("default"), [instance_type("four").price(1.0)])
@@ -98,7 +98,7 @@ fn two_machines_do_not_become_one_like_them() {
 
 /// O-37: the same rule leaves one type of three, and the pool wants two to choose from.
 #[test]
-fn machines_do_not_become_one_if_too_few_types_are_left_that_are_not_like_them() {
+fn instances_do_not_become_one_if_too_few_types_are_left_that_are_not_like_them() {
     let two = |min| {
         let four = |name: &str| node(name).pool("default").of_type("four");
         snapshot()
@@ -130,10 +130,10 @@ fn machines_do_not_become_one_if_too_few_types_are_left_that_are_not_like_them()
     );
 }
 
-/// Two machines whose memory is full and whose CPUs are not: their large pods become neighbours where there is more memory,
-/// with one small machine for what is left over.
+/// Two instances whose memory is full and whose CPUs are not: their large pods become neighbours where there is more memory,
+/// with one small instance for what is left over.
 #[test]
-fn two_machines_become_two_others() {
+fn two_instances_become_two_others() {
     let types = [
         instance_type("flat").cpu("16").mem("64Gi").price(0.47),
         instance_type("tall").cpu("16").mem("128Gi").price(0.54),
@@ -158,15 +158,15 @@ fn two_machines_become_two_others() {
     );
 }
 
-/// The machine that another waits for is no concern of those that can go without it.
+/// The instance that another waits for is no concern of those that can go without it.
 #[test]
-fn machines_that_need_no_new_one_do_not_wait_for_it() {
+fn instances_that_need_no_new_one_do_not_wait_for_it() {
     let local = |name: &str| pod(name).cpu("1").on_node_selector("disk", "ssd");
     check(
         cluster()
-            .node(machine("n0", "huge").pod(pod("p0").cpu("7")))
-            .node(machine("n1", "small").label("disk", "ssd").pod(local("p1")))
-            .node(machine("n2", "small").label("disk", "ssd").pod(local("p2")))
+            .node(instance("n0", "huge").pod(pod("p0").cpu("7")))
+            .node(instance("n1", "small").label("disk", "ssd").pod(local("p1")))
+            .node(instance("n2", "small").label("disk", "ssd").pod(local("p2")))
             .node(node("other").cpu("2").label("disk", "ssd")),
         as_it_is,
         expect![[r#"
@@ -180,7 +180,7 @@ fn machines_that_need_no_new_one_do_not_wait_for_it() {
 #[test]
 fn no_more_go_together_than_the_budget_allows() {
     let five = (0..5).fold(cluster(), |cluster, i| {
-        cluster.node(machine(&format!("n{i}"), "medium").pod(pod(&format!("p{i}")).cpu("2500m")))
+        cluster.node(instance(&format!("n{i}"), "medium").pod(pod(&format!("p{i}")).cpu("2500m")))
     });
     check(
         five,
@@ -195,13 +195,13 @@ fn no_more_go_together_than_the_budget_allows() {
 
 /// One that cannot move does not keep the others from going together.
 #[test]
-fn a_machine_that_fits_nowhere_is_left_out() {
+fn an_instance_that_fits_nowhere_is_left_out() {
     let cluster = (0..4).fold(cluster(), |cluster, i| {
-        cluster.node(machine(&format!("n{i}"), "medium").pod(pod(&format!("p{i}")).cpu("2500m")))
+        cluster.node(instance(&format!("n{i}"), "medium").pod(pod(&format!("p{i}")).cpu("2500m")))
     });
     let stuck = pod("stuck").cpu("500m").on_node_selector("rack", "7");
     check(
-        cluster.node(machine("a-stuck", "large").label("rack", "7").pod(stuck)),
+        cluster.node(instance("a-stuck", "large").label("rack", "7").pod(stuck)),
         as_it_is,
         expect![[r#"
             multiNodeConsolidation: n0 n1 n2 -> a-stuck: p0 p1 p2; saves 6.00
@@ -218,7 +218,7 @@ fn pools_whose_pods_cannot_mix_are_looked_at_one_by_one() {
     let cluster = snapshot().pool(own("a"), sizes()).pool(own("b"), sizes());
     let cluster = (0..3).fold(cluster, |cluster, i| {
         let of = |team: &str| {
-            machine_of(team, &format!("{team}{i}"), "medium")
+            instance_of(team, &format!("{team}{i}"), "medium")
                 .label("team", team)
                 .pod(pod(&format!("{team}-{i}")).cpu("2500m").on_node_selector("team", team))
         };
@@ -234,14 +234,14 @@ fn pools_whose_pods_cannot_mix_are_looked_at_one_by_one() {
     );
 }
 
-/// Karpenter's search stops at 101 machines.
+/// Karpenter's search stops at 101 instances.
 #[test]
-fn more_than_a_hundred_machines_can_go_together() {
+fn more_than_a_hundred_instances_can_go_together() {
     let cluster = (0..130).fold(
         cluster().node(node("other").cpu("100").mem("100Gi").has("pods", "200")),
         |cluster, i| {
             cluster
-                .node(machine(&format!("n{i:03}"), "small").pod(pod(&format!("p{i}")).cpu("500m")))
+                .node(instance(&format!("n{i:03}"), "small").pod(pod(&format!("p{i}")).cpu("500m")))
         },
     );
     let cluster = cluster.build();
@@ -256,17 +256,17 @@ fn more_than_a_hundred_machines_can_go_together() {
     assert_eq!(decided.commands.len(), 1);
 }
 
-/// A run from the best machine on cannot leave out the one that is in the way: `y` is second in every order, and cannot
+/// A run from the best instance on cannot leave out the one that is in the way: `y` is second in every order, and cannot
 /// go with `x` unless something comes for both.
 #[test]
-fn a_machine_that_is_in_the_way_of_others_is_left_out() {
+fn an_instance_that_is_in_the_way_of_others_is_left_out() {
     check(
         cluster()
-            .node(machine("x", "medium").pod(pod("x").cpu("1")))
-            .node(machine("y", "medium").pod(pod("y1").cpu("1750m")).pod(pod("y2").cpu("1750m")))
+            .node(instance("x", "medium").pod(pod("x").cpu("1")))
+            .node(instance("y", "medium").pod(pod("y1").cpu("1750m")).pod(pod("y2").cpu("1750m")))
             .node(
                 (0..3)
-                    .fold(machine("z", "medium"), |z, i| z.pod(pod(&format!("z{i}")).cpu("500m"))),
+                    .fold(instance("z", "medium"), |z, i| z.pod(pod(&format!("z{i}")).cpu("500m"))),
             )
             .node(node("other").cpu("2")),
         as_it_is,
@@ -281,7 +281,7 @@ fn a_machine_that_is_in_the_way_of_others_is_left_out() {
 /// go. We do; but they go only if a third of their price is saved or, their eight pods considered, it is worth it. What
 /// Karpenter would do, too, is done for any savings.
 #[test]
-fn machines_move_together_for_good_savings_or_if_karpenter_would_move_them() {
+fn instances_move_together_for_good_savings_or_if_karpenter_would_move_them() {
     let two = |price: f64| {
         let types = [
             instance_type("four").cpu("4").price(1.0),

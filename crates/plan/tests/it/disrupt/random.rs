@@ -9,7 +9,7 @@ use joiner_core::{
     },
 };
 
-use super::{SIZES, Settings, decide, machine_of, sizes};
+use super::{SIZES, Settings, decide, instance_of, sizes};
 
 fn random_pod(rng: &mut Rng, name: &str) -> PodBuilder {
     let app = ["web", "db", "job"][rng.below(3)];
@@ -30,12 +30,13 @@ fn random_cluster(rng: &mut Rng) -> SnapshotBuilder {
     for i in 0..=rng.below(9) {
         let (size, ..) = SIZES[rng.below(4)];
         let name = format!("n{i}");
-        let mut machine =
-            machine_of(["a", "b"][rng.below(2)], &name, size).zone(["a", "b", "c"][rng.below(3)]);
+        let mut instance =
+            instance_of(["a", "b"][rng.below(2)], &name, size).zone(["a", "b", "c"][rng.below(3)]);
         for p in 0..rng.below(4) {
-            machine = machine.pod(random_pod(rng, &format!("p{i}-{p}")));
+            instance = instance.pod(random_pod(rng, &format!("p{i}-{p}")));
         }
-        cluster = cluster.node(if rng.below(12) == 0 { machine.uninitialized() } else { machine });
+        cluster =
+            cluster.node(if rng.below(12) == 0 { instance.uninitialized() } else { instance });
     }
     if rng.below(3) == 0 {
         cluster = cluster.node(node("foreign"));
@@ -47,16 +48,16 @@ fn random_cluster(rng: &mut Rng) -> SnapshotBuilder {
     cluster
 }
 
-fn random_fleet(rng: &mut Rng, mut made: FleetBuilder, machines: usize) -> FleetBuilder {
-    for i in 0..machines {
+fn random_fleet(rng: &mut Rng, mut made: FleetBuilder, instances: usize) -> FleetBuilder {
+    for i in 0..instances {
         let name = format!("n{i}");
         made = match rng.below(10) {
             0 | 1 => made.drifted(&name, rng.below(60) as i64),
             2 => made.busy(&name, rng.below(20) as i64),
-            3 => made.machine(&name, |machine| machine.ready = false),
-            4 => made.machine(&name, |machine| machine.nominated = true),
-            5 => made.machine(&name, |machine| {
-                let pods = machine.pods.iter_mut().filter(|facts| facts.reschedulable);
+            3 => made.instance(&name, |instance| instance.ready = false),
+            4 => made.instance(&name, |instance| instance.nominated = true),
+            5 => made.instance(&name, |instance| {
+                let pods = instance.pods.iter_mut().filter(|facts| facts.reschedulable);
                 for facts in pods {
                     facts.kept_by = Some(KeptBy::DoNotDisrupt(Some(now() + minutes(5))));
                     facts.movable = false;
@@ -88,8 +89,8 @@ fn decisions_about_random_clusters_break_no_rule() {
     for seed in 0..300 {
         let mut rng = Rng::new(seed);
         let cluster = random_cluster(&mut rng).build();
-        let machines = cluster.nodes.iter().filter(|node| node.claim.is_some()).count();
-        let fleet = random_fleet(&mut rng, fleet(&cluster), machines).build();
+        let instances = cluster.nodes.iter().filter(|node| node.claim.is_some()).count();
+        let fleet = random_fleet(&mut rng, fleet(&cluster), instances).build();
         commands += decide(&Settings::default(), &cluster, &fleet).commands.len();
     }
     assert!(commands > 100, "too little is decided: {commands}");

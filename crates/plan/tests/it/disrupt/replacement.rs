@@ -1,4 +1,4 @@
-//! Machines that something cheaper takes the place of.
+//! Instances that something cheaper takes the place of.
 
 use expect_test::expect;
 use joiner_core::{
@@ -16,13 +16,13 @@ use joiner_core::{
     },
 };
 
-use super::{Settings, as_it_is, check, check_reasons, check_with, cluster, machine, tell};
+use super::{Settings, as_it_is, check, check_reasons, check_with, cluster, instance, tell};
 
 /// O-31
 #[test]
-fn a_machine_that_is_too_large_is_replaced_by_a_smaller_one() {
+fn an_instance_that_is_too_large_is_replaced_by_a_smaller_one() {
     check(
-        cluster().node(machine("n", "large").pod(pod("a").cpu("1"))),
+        cluster().node(instance("n", "large").pod(pod("a").cpu("1"))),
         as_it_is,
         expect![[r#"
         singleNodeConsolidation: n -> new small +1: a; saves 3.00
@@ -34,7 +34,7 @@ fn a_machine_that_is_too_large_is_replaced_by_a_smaller_one() {
 fn what_is_saved_and_where_pods_go_is_said() {
     check_reasons(
         cluster()
-            .node(machine("n", "huge").pod(pod("a").cpu("1")).pod(pod("b").cpu("1500m")))
+            .node(instance("n", "huge").pod(pod("a").cpu("1")).pod(pod("b").cpu("1500m")))
             .node(node("other").cpu("1")),
         as_it_is,
         expect![[r#"
@@ -44,19 +44,19 @@ fn what_is_saved_and_where_pods_go_is_said() {
 }
 
 #[test]
-fn a_machine_is_never_replaced_by_one_like_it() {
+fn an_instance_is_never_replaced_by_one_like_it() {
     check_reasons(
-        cluster().node(machine("n", "small").pod(pod("a").cpu("2"))),
+        cluster().node(instance("n", "small").pod(pod("a").cpu("2"))),
         as_it_is,
         expect![[r#"
-            n: move.equalShape: its pods need a machine like n: the best replacement is another small (now on-demand in zone a)
+            n: move.equalShape: its pods need an instance like n: the best replacement is another small (now on-demand in zone a)
         "#]],
     );
 }
 
 /// O-46, O-47: the worst that can happen has to be cheaper.
 #[test]
-fn a_machine_is_not_replaced_if_it_may_turn_out_dearer() {
+fn an_instance_is_not_replaced_if_it_may_turn_out_dearer() {
     let uneven = |capacity_type: &str| {
         let offered = |zone: &str, price: f64| offering(zone, capacity_type, price);
         instance_type("uneven").zones([]).offering(offered("a", 0.5)).offering(offered("b", 3.0))
@@ -84,7 +84,7 @@ fn a_machine_is_not_replaced_if_it_may_turn_out_dearer() {
     );
 }
 
-/// A machine at a price, with so many pods of two CPUs each; new ones like it are too small.
+/// An instance at a price, with so many pods of two CPUs each; new ones like it are too small.
 pub(super) fn splittable(price: f64, pods: usize) -> SnapshotBuilder {
     let old = instance_type("old").cpu("1").price(price);
     let own = node("n").pool("default").of_type("old").cpu("8");
@@ -94,7 +94,7 @@ pub(super) fn splittable(price: f64, pods: usize) -> SnapshotBuilder {
 }
 
 #[test]
-fn a_machine_is_replaced_by_two_that_are_cheaper_together() {
+fn an_instance_is_replaced_by_two_that_are_cheaper_together() {
     check(
         splittable(9.0, 2),
         as_it_is,
@@ -112,24 +112,24 @@ fn a_machine_is_replaced_by_two_that_are_cheaper_together() {
 }
 
 #[test]
-fn a_machine_is_not_replaced_by_more_than_two() {
+fn an_instance_is_not_replaced_by_more_than_two() {
     check_reasons(
         splittable(9.0, 3),
         as_it_is,
         expect![[r#"
-            n: move.replacementsMoreThanOne: can't remove without creating 3 machines: its pods do not fit on one or two new machines besides what the others can take
+            n: move.replacementsMoreThanOne: can't remove without creating 3 instances: its pods do not fit on one or two new instances besides what the others can take
         "#]],
     );
 }
 
-/// Karpenter lets one machine come; what is done beyond that has to pay.
+/// Karpenter lets one instance come; what is done beyond that has to pay.
 #[test]
-fn a_machine_is_not_replaced_by_two_for_hardly_anything() {
+fn an_instance_is_not_replaced_by_two_for_hardly_anything() {
     check_reasons(
         splittable(2.9, 2),
         as_it_is,
         expect![[r#"
-            n: move.replacementsMoreThanOne: can't remove without creating 2 machines: what that saves is not worth the moving
+            n: move.replacementsMoreThanOne: can't remove without creating 2 instances: what that saves is not worth the moving
         "#]],
     );
 }
@@ -201,7 +201,7 @@ fn reserved_capacity_takes_the_place_of_dearer_reserved_capacity() {
     assert_eq!(capacity_type.values, [CAPACITY_TYPE_RESERVED]);
 }
 
-/// A-01..20, V-09..20: what is saved is told by what the new machine may be, not by the cheapest that its type is
+/// A-01..20, V-09..20: what is saved is told by what the new instance may be, not by the cheapest that its type is
 /// offered for.
 #[test]
 fn what_a_pool_does_not_allow_saves_nothing() {
@@ -253,7 +253,7 @@ fn what_is_cheaper_must_still_be_as_many_types_as_the_pool_asks_for() {
     let with = |min| {
         snapshot()
             .pool(flexible(min), super::sizes())
-            .node(machine("n", "large").pod(pod("a").cpu("1")))
+            .node(instance("n", "large").pod(pod("a").cpu("1")))
     };
     check_reasons(
         with(3),
@@ -287,7 +287,7 @@ fn the_number_of_types_is_not_lowered_to_save_money() {
                 pool("default").min_values(INSTANCE_TYPE, In, ["small", "gone"], 2),
                 super::sizes(),
             )
-            .node(machine("n", "large").pod(pod("a").cpu("1")))
+            .node(instance("n", "large").pod(pod("a").cpu("1")))
     };
     check_with(
         &best_effort,
@@ -310,7 +310,7 @@ fn the_number_of_types_is_not_lowered_to_save_money() {
 
 /// If spot is not to be had, the launch must fail rather than become dearer.
 #[test]
-fn a_machine_that_may_be_spot_is_pinned_to_spot() {
+fn an_instance_that_may_be_spot_is_pinned_to_spot() {
     let both =
         instance_type("both").cpu("2").price(1.5).offering(offering("a", CAPACITY_TYPE_SPOT, 0.4));
     let cluster = snapshot()
@@ -328,9 +328,9 @@ fn a_machine_that_may_be_spot_is_pinned_to_spot() {
     assert_eq!(capacity_type.values, ["spot"]);
 }
 
-/// A-15: what a machine costs does not depend on whether another could be had.
+/// A-15: what an instance costs does not depend on whether another could be had.
 #[test]
-fn a_machine_has_its_price_although_no_other_can_be_had() {
+fn an_instance_has_its_price_although_no_other_can_be_had() {
     let sold_out = Offering { available: false, ..offering("a", "on-demand", 2.0) };
     check(
         snapshot()

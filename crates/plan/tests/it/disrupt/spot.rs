@@ -1,4 +1,4 @@
-//! Spot machines.
+//! Spot instances.
 
 use expect_test::expect;
 use joiner_core::{
@@ -10,7 +10,7 @@ use joiner_core::{
 
 use super::{Settings, as_it_is, check_reasons, check_with, decide};
 
-/// A spot machine of a type with `cheaper` cheaper ones beside it.
+/// A spot instance of a type with `cheaper` cheaper ones beside it.
 fn spot(pool: PoolBuilder, cheaper: usize) -> SnapshotBuilder {
     let types = (0..=cheaper).map(|i| {
         instance_type(&format!("t{i:02}")).capacity_types(["spot"]).price(1.0 + i as f64 / 10.0)
@@ -33,12 +33,12 @@ fn allowed() -> Settings {
 
 /// O-33
 #[test]
-fn spot_machines_are_not_replaced_by_spot_machines_unless_that_is_switched_on() {
+fn spot_instances_are_not_replaced_by_spot_instances_unless_that_is_switched_on() {
     check_reasons(
         spot(pool("default"), 20),
         as_it_is,
         expect![[r#"
-        n: move.spotToSpot: SpotToSpotConsolidation is disabled, so a spot machine is not replaced by a spot machine
+        n: move.spotToSpot: SpotToSpotConsolidation is disabled, so a spot instance is not replaced by a spot instance
     "#]],
     );
 }

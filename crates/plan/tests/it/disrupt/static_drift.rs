@@ -1,4 +1,4 @@
-//! Drifted machines of pools that keep a fixed number.
+//! Drifted instances of pools that keep a fixed number.
 
 use expect_test::expect;
 use joiner_core::{
@@ -6,17 +6,17 @@ use joiner_core::{
     testing::{FleetBuilder, SnapshotBuilder, budget, minutes, now, pod, pool, snapshot},
 };
 
-use super::{check, check_reasons, machine_of, sizes};
+use super::{check, check_reasons, instance_of, sizes};
 
-/// A static pool with machines that have a pod each.
+/// A static pool with instances that have a pod each.
 fn fixed(count: usize) -> SnapshotBuilder {
     fixed_in(snapshot(), "fixed", count)
 }
 
 fn fixed_in(cluster: SnapshotBuilder, name: &str, count: usize) -> SnapshotBuilder {
     (0..count).fold(cluster.pool(pool(name).fixed(), sizes()), |cluster, i| {
-        let machine = machine_of(name, &format!("{name}-{i}"), "small");
-        cluster.node(machine.pod(pod(&format!("{name}-pod-{i}")).cpu("1")))
+        let instance = instance_of(name, &format!("{name}-{i}"), "small");
+        cluster.node(instance.pod(pod(&format!("{name}-pod-{i}")).cpu("1")))
     })
 }
 
@@ -31,16 +31,16 @@ fn as_many_are_replaced_as_the_budget_allows() {
         (
             "2",
             expect![[r#"
-        staticDrift: fixed-0 -> new machine; saves 0.00
-        staticDrift: fixed-1 -> new machine; saves 0.00
+        staticDrift: fixed-0 -> new instance; saves 0.00
+        staticDrift: fixed-1 -> new instance; saves 0.00
         fixed-2 stays: budget.used, static.replicas
     "#]],
         ),
         (
             "60%",
             expect![[r#"
-        staticDrift: fixed-0 -> new machine; saves 0.00
-        staticDrift: fixed-1 -> new machine; saves 0.00
+        staticDrift: fixed-0 -> new instance; saves 0.00
+        staticDrift: fixed-1 -> new instance; saves 0.00
         fixed-2 stays: budget.used, static.replicas
     "#]],
         ),
@@ -64,7 +64,7 @@ fn pools_do_not_depend_on_each_other() {
                 .budgets("b", [budget("1")])
         },
         expect![[r#"
-            staticDrift: b-0 -> new machine; saves 0.00
+            staticDrift: b-0 -> new instance; saves 0.00
             a-0 stays: budget.closed, static.replicas
             a-1 stays: budget.closed, static.replicas
             b-1 stays: budget.used, static.replicas
@@ -83,13 +83,13 @@ fn the_limit_of_nodes_must_leave_room_for_replacements() {
                 fixed-2 stays: pool.limit.reached, static.replicas
             "#]],
             4 => expect![[r#"
-                staticDrift: fixed-0 -> new machine; saves 0.00
+                staticDrift: fixed-0 -> new instance; saves 0.00
                 fixed-1 stays: pool.limit.reached, static.replicas
                 fixed-2 stays: pool.limit.reached, static.replicas
             "#]],
             _ => expect![[r#"
-                staticDrift: fixed-0 -> new machine; saves 0.00
-                staticDrift: fixed-1 -> new machine; saves 0.00
+                staticDrift: fixed-0 -> new instance; saves 0.00
+                staticDrift: fixed-1 -> new instance; saves 0.00
                 fixed-2 stays: pool.limit.reached, static.replicas
             "#]],
         };
@@ -103,19 +103,19 @@ fn the_limit_of_nodes_must_leave_room_for_replacements() {
 
 /// SD-04, for people.
 #[test]
-fn what_keeps_a_drifted_machine_of_a_full_pool_is_said() {
+fn what_keeps_a_drifted_instance_of_a_full_pool_is_said() {
     check_reasons(
         fixed(1),
         |fleet| drifted(fleet, "fixed", 1).pool("fixed", |rules| rules.nodes_max = Some(1)),
         expect![[r#"
             fixed-0: pool.limit.reached: NodePool "fixed" is limited to 1 nodes and has 1, so no replacement can come first
-            fixed-0: static.replicas: NodePool "fixed" keeps 1 machines, whether they are used or not
+            fixed-0: static.replicas: NodePool "fixed" keeps 1 instances, whether they are used or not
         "#]],
     );
 }
 
 #[test]
-fn where_the_owner_says_so_machines_go_first() {
+fn where_the_owner_says_so_instances_go_first() {
     check(
         fixed(2),
         |fleet| {
@@ -131,16 +131,16 @@ fn where_the_owner_says_so_machines_go_first() {
     );
 }
 
-/// Two machines may be away at a time, and one that went has not come back: it is away as well.
+/// Two instances may be away at a time, and one that went has not come back: it is away as well.
 #[test]
-fn where_machines_go_first_those_that_are_not_back_yet_are_away() {
+fn where_instances_go_first_those_that_are_not_back_yet_are_away() {
     let delete_first = |fleet: FleetBuilder, allowed: &str| {
         drifted(fleet, "fixed", 2).budgets("fixed", [budget(allowed)]).pool("fixed", |rules| {
             (rules.replicas, rules.nodes_max) = (Some(3), Some(3));
             rules.delete_first = true;
         })
     };
-    let coming = || fixed(2).node(machine_of("fixed", "fixed-2", "small").uninitialized());
+    let coming = || fixed(2).node(instance_of("fixed", "fixed-2", "small").uninitialized());
     check(
         coming(),
         |fleet| delete_first(fleet, "2"),
@@ -154,24 +154,24 @@ fn where_machines_go_first_those_that_are_not_back_yet_are_away() {
         coming(),
         |fleet| delete_first(fleet, "1"),
         expect![[r#"
-            fixed-0: budget.used: NodePool "fixed" keeps 3 machines, of which 1 are not there yet: no other may go before they have joined, or its budgets allow more to be away
-            fixed-0: static.replicas: NodePool "fixed" keeps 3 machines, whether they are used or not
-            fixed-1: budget.used: NodePool "fixed" keeps 3 machines, of which 1 are not there yet: no other may go before they have joined, or its budgets allow more to be away
-            fixed-1: static.replicas: NodePool "fixed" keeps 3 machines, whether they are used or not
+            fixed-0: budget.used: NodePool "fixed" keeps 3 instances, of which 1 are not there yet: no other may go before they have joined, or its budgets allow more to be away
+            fixed-0: static.replicas: NodePool "fixed" keeps 3 instances, whether they are used or not
+            fixed-1: budget.used: NodePool "fixed" keeps 3 instances, of which 1 are not there yet: no other may go before they have joined, or its budgets allow more to be away
+            fixed-1: static.replicas: NodePool "fixed" keeps 3 instances, whether they are used or not
             fixed-2: node.uninitialized: fixed-2 is not initialized
         "#]],
     );
 }
 
-/// Nothing would come in the place of a machine that goes.
+/// Nothing would come in the place of an instance that goes.
 #[test]
-fn machines_of_a_pool_that_can_make_none_stay() {
+fn instances_of_a_pool_that_can_make_none_stay() {
     for delete_first in [true, false] {
         let broken = Readiness::NotReady("its NodeClass is being deleted".to_owned());
         let broken = pool("fixed").fixed().readiness(broken);
-        let machine = machine_of("fixed", "fixed-0", "small").pod(pod("fixed-pod-0").cpu("1"));
+        let instance = instance_of("fixed", "fixed-0", "small").pod(pod("fixed-pod-0").cpu("1"));
         check_reasons(
-            snapshot().pool(broken, sizes()).node(machine),
+            snapshot().pool(broken, sizes()).node(instance),
             |fleet| {
                 drifted(fleet, "fixed", 1).pool("fixed", |rules| {
                     rules.nodes_max = Some(1);
@@ -179,8 +179,8 @@ fn machines_of_a_pool_that_can_make_none_stay() {
                 })
             },
             expect![[r#"
-                fixed-0: pool.notReady: NodePool "fixed" can make no machines now, so none would take the place of this one: its NodeClass is being deleted
-                fixed-0: static.replicas: NodePool "fixed" keeps 1 machines, whether they are used or not
+                fixed-0: pool.notReady: NodePool "fixed" can make no instances now, so none would take the place of this one: its NodeClass is being deleted
+                fixed-0: static.replicas: NodePool "fixed" keeps 1 instances, whether they are used or not
             "#]],
         );
     }
@@ -188,8 +188,8 @@ fn machines_of_a_pool_that_can_make_none_stay() {
 
 /// What is in the way of its replacement comes first, also where nothing runs on it.
 #[test]
-fn what_keeps_an_empty_drifted_machine_from_being_replaced_comes_first() {
-    let empty = machine_of("fixed", "fixed-0", "small");
+fn what_keeps_an_empty_drifted_instance_from_being_replaced_comes_first() {
+    let empty = instance_of("fixed", "fixed-0", "small");
     check(
         snapshot().pool(pool("fixed").fixed(), sizes()).node(empty),
         |fleet| drifted(fleet, "fixed", 1).pool("fixed", |rules| rules.nodes_max = Some(1)),
@@ -201,7 +201,7 @@ fn what_keeps_an_empty_drifted_machine_from_being_replaced_comes_first() {
 
 /// SD-08, SD-10
 #[test]
-fn machines_too_many_go_before_drifted_ones_are_replaced() {
+fn instances_too_many_go_before_drifted_ones_are_replaced() {
     for replicas in [1, 0] {
         check(
             fixed(2),
@@ -218,11 +218,13 @@ fn machines_too_many_go_before_drifted_ones_are_replaced() {
 
 /// SD-12, SD-13, SD-14
 #[test]
-fn only_drifted_machines_that_may_go_are_replaced() {
+fn only_drifted_instances_that_may_go_are_replaced() {
     check(
         fixed(2),
         |fleet| {
-            fleet.drifted("fixed-0", 5).machine("fixed-0", |machine| machine.do_not_disrupt = true)
+            fleet
+                .drifted("fixed-0", 5)
+                .instance("fixed-0", |instance| instance.do_not_disrupt = true)
         },
         expect![[r#"
             fixed-0 stays: node.doNotDisrupt
@@ -252,8 +254,8 @@ fn a_pool_whose_replacement_has_failed_waits() {
             drifted(fleet, "fixed", 1).pool("fixed", |rules| rules.drift_resumes = Some(until))
         },
         expect![[r#"
-            fixed-0: drift.backoff: replacing a drifted machine of NodePool "fixed" has failed; it is tried again from 2026-03-04T12:02:00Z
-            fixed-0: static.replicas: NodePool "fixed" keeps 1 machines, whether they are used or not
+            fixed-0: drift.backoff: replacing a drifted instance of NodePool "fixed" has failed; it is tried again from 2026-03-04T12:02:00Z
+            fixed-0: static.replicas: NodePool "fixed" keeps 1 instances, whether they are used or not
         "#]],
     );
 }

@@ -9,7 +9,7 @@ use joiner_core::{
 };
 use joiner_plan::disrupt::{validate, validate_all};
 
-use super::{Settings, as_it_is, cluster, decide, machine, replacement::splittable, tell_command};
+use super::{Settings, as_it_is, cluster, decide, instance, replacement::splittable, tell_command};
 
 /// The first command for a cluster, looked at again in another.
 fn check_change(
@@ -43,15 +43,15 @@ fn first_command(snapshot: &Snapshot) -> Command {
 }
 
 fn two_empty() -> SnapshotBuilder {
-    cluster().node(machine("a", "small")).node(machine("b", "small"))
+    cluster().node(instance("a", "small")).node(instance("b", "small"))
 }
 
 fn deletable() -> SnapshotBuilder {
-    cluster().node(machine("n", "small").pod(pod("p").cpu("1"))).node(node("other"))
+    cluster().node(instance("n", "small").pod(pod("p").cpu("1"))).node(node("other"))
 }
 
 fn replaceable() -> SnapshotBuilder {
-    cluster().node(machine("n", "large").pod(pod("p").cpu("1")))
+    cluster().node(instance("n", "large").pod(pod("p").cpu("1")))
 }
 
 /// P-19, O-69, O-79
@@ -79,7 +79,7 @@ fn a_candidate_may_be_marked_already() {
         deletable(),
         deletable(),
         |fleet| {
-            fleet.budgets("default", [budget("1")]).machine("n", |machine| machine.queued = true)
+            fleet.budgets("default", [budget("1")]).instance("n", |instance| instance.queued = true)
         },
         expect!["singleNodeConsolidation: n -> other: p; saves 1.00"],
     );
@@ -87,9 +87,9 @@ fn a_candidate_may_be_marked_already() {
 
 /// O-08, O-09, O-10, V-04
 #[test]
-fn empty_machines_that_are_no_longer_empty_or_allowed_are_left_out() {
+fn empty_instances_that_are_no_longer_empty_or_allowed_are_left_out() {
     let one_used =
-        || cluster().node(machine("a", "small").pod(pod("new"))).node(machine("b", "small"));
+        || cluster().node(instance("a", "small").pod(pod("new"))).node(instance("b", "small"));
     check_change(two_empty(), one_used(), as_it_is, expect!["emptiness: b; saves 1.00"]);
     check_change(
         two_empty(),
@@ -97,13 +97,13 @@ fn empty_machines_that_are_no_longer_empty_or_allowed_are_left_out() {
         |fleet| fleet.budgets("default", [budget("1")]),
         expect!["emptiness: a; saves 1.00"],
     );
-    let promised = |fleet: FleetBuilder| fleet.machine("a", |machine| machine.nominated = true);
+    let promised = |fleet: FleetBuilder| fleet.instance("a", |instance| instance.nominated = true);
     check_change(two_empty(), two_empty(), promised, expect!["emptiness: b; saves 1.00"]);
 }
 
 #[test]
-fn without_any_empty_machine_left_the_command_is_rejected() {
-    let used = cluster().node(machine("a", "small").pod(pod("new")));
+fn without_any_empty_instance_left_the_command_is_rejected() {
+    let used = cluster().node(instance("a", "small").pod(pod("new")));
     check_change(two_empty(), used, as_it_is, expect!["churn: a is not empty any more"]);
     check_change(
         two_empty(),
@@ -114,7 +114,7 @@ fn without_any_empty_machine_left_the_command_is_rejected() {
         ]],
     );
     check_change(
-        cluster().node(machine("a", "small")),
+        cluster().node(instance("a", "small")),
         cluster(),
         as_it_is,
         expect!["churn: NodeClaim a is gone"],
@@ -132,7 +132,7 @@ fn a_budget_that_has_closed_rejects() {
             r#"budget: the budgets of NodePool "default" allow no disruption for reason Underutilized now"#
         ]],
     );
-    let promised = |fleet: FleetBuilder| fleet.machine("n", |machine| machine.nominated = true);
+    let promised = |fleet: FleetBuilder| fleet.instance("n", |instance| instance.nominated = true);
     check_change(
         deletable(),
         deletable(),
@@ -157,7 +157,7 @@ fn a_candidate_that_is_none_any_more_rejects() {
     }
     check_change(
         deletable(),
-        cluster().node(machine("n", "small")),
+        cluster().node(instance("n", "small")),
         as_it_is,
         expect!["churn: n is empty now"],
     );
@@ -178,41 +178,41 @@ fn pods_that_would_not_find_places_as_they_did_reject() {
     let full = node("other").pod(pod("x").cpu("4"));
     check_change(
         deletable(),
-        cluster().node(machine("n", "small").pod(pod("p").cpu("1"))).node(full),
+        cluster().node(instance("n", "small").pod(pod("p").cpu("1"))).node(full),
         as_it_is,
         expect![
-            "scheduling: its pods need a machine like n: the best replacement is another small (now on-demand in zone a)"
+            "scheduling: its pods need an instance like n: the best replacement is another small (now on-demand in zone a)"
         ],
     );
     check_change(
         replaceable(),
         replaceable().node(node("other")),
         as_it_is,
-        expect!["scheduling: no new machine is needed any more"],
+        expect!["scheduling: no new instance is needed any more"],
     );
     // It would have to be larger than it was to be.
     let more =
-        || cluster().node(machine("n", "large").pod(pod("p").cpu("1")).pod(pod("q").cpu("2")));
+        || cluster().node(instance("n", "large").pod(pod("p").cpu("1")).pod(pod("q").cpu("2")));
     check_change(
         replaceable(),
         more(),
         as_it_is,
-        expect!["scheduling: the new machine could not be a small any more"],
+        expect!["scheduling: the new instance could not be a small any more"],
     );
     let in_zone = pod("p").cpu("1").on_node_selector(ZONE, "a");
     check_change(
         replaceable(),
-        cluster().node(machine("n", "large").pod(in_zone)),
+        cluster().node(instance("n", "large").pod(in_zone)),
         as_it_is,
         expect![
-            "scheduling: pods demand something else of the new machine's topology.kubernetes.io/zone now"
+            "scheduling: pods demand something else of the new instance's topology.kubernetes.io/zone now"
         ],
     );
 }
 
-/// Which of two new machines is for which pods does not matter, but two have to be enough and needed.
+/// Which of two new instances is for which pods does not matter, but two have to be enough and needed.
 #[test]
-fn two_new_machines_have_to_be_needed_still() {
+fn two_new_instances_have_to_be_needed_still() {
     check_change(
         splittable(9.0, 2),
         splittable(9.0, 2),
@@ -223,14 +223,14 @@ fn two_new_machines_have_to_be_needed_still() {
         splittable(9.0, 2),
         splittable(9.0, 2).node(node("other").cpu("2")),
         as_it_is,
-        expect!["scheduling: new machines that are needed now: 1 instead of 2"],
+        expect!["scheduling: new instances that are needed now: 1 instead of 2"],
     );
     check_change(
         splittable(9.0, 2),
         splittable(9.0, 3),
         as_it_is,
         expect![
-            "scheduling: can't remove without creating 3 machines: its pods do not fit on one or two new machines besides what the others can take"
+            "scheduling: can't remove without creating 3 instances: its pods do not fit on one or two new instances besides what the others can take"
         ],
     );
 }
@@ -240,8 +240,8 @@ fn two_new_machines_have_to_be_needed_still() {
 fn two_commands_that_only_fit_one_by_one_are_not_both_kept() {
     let two = || {
         cluster()
-            .node(machine("a", "small").pod(pod("p").cpu("2")))
-            .node(machine("b", "small").pod(pod("q").cpu("2")))
+            .node(instance("a", "small").pod(pod("p").cpu("2")))
+            .node(instance("b", "small").pod(pod("q").cpu("2")))
             .node(node("x").cpu("2"))
     };
     let both = first_command(&two().node(node("y").cpu("2")).build());

@@ -29,7 +29,7 @@ fn topology_spread() {
                 unsatisfiable topology constraint: no domain of pool "default" keeps app=web spread over topology.kubernetes.io/zone within maxSkew 1; pods there now: test-zone-1=1 test-zone-2=0
         "#]],
     );
-    // No machine has the label.
+    // No instance has the label.
     check_reasons(
         cluster().pod(pod("a").spread("unknown", 1, web())),
         expect![[r#"
@@ -38,7 +38,7 @@ fn topology_spread() {
                 counts:
                 key: unknown
                 selector: app=web
-                unsatisfiable topology constraint: no domain of pool "default" keeps app=web spread over unknown within maxSkew 1; no machine has a value of unknown
+                unsatisfiable topology constraint: no domain of pool "default" keeps app=web spread over unknown within maxSkew 1; no instance has a value of unknown
         "#]],
     );
 }
@@ -151,7 +151,7 @@ fn pod_selector_invalid() {
         expect![[r#"
             a
               pod.selector.invalid
-                spec.affinity.nodeAffinity: matchFields are not supported, a machine that does not exist yet has no name: select by label instead
+                spec.affinity.nodeAffinity: matchFields are not supported, an instance that does not exist yet has no name: select by label instead
         "#]],
     );
 }

@@ -175,7 +175,7 @@ fn pool_limit_reached() {
               pool.limit.reached in default
                 limit: 0
                 resource: nodes
-                node limits have been exhausted for pool "default": it may have 0 machines
+                node limits have been exhausted for pool "default": it may have 0 instances
         "#]],
     );
 }

@@ -180,7 +180,7 @@ fn zone_volume() {
             a
               zone.volume in default
                 volumes: topology.kubernetes.io/zone In [test-zone-2] or topology.kubernetes.io/zone In [test-zone-3]
-                incompatible volume requirements: the pod's volumes need topology.kubernetes.io/zone In [test-zone-2] or topology.kubernetes.io/zone In [test-zone-3], where pool "default" has no machines
+                incompatible volume requirements: the pod's volumes need topology.kubernetes.io/zone In [test-zone-2] or topology.kubernetes.io/zone In [test-zone-3], where pool "default" has no instances
         "#]],
     );
 }
@@ -223,7 +223,7 @@ fn host_port_taken() {
             a
               hostPort.taken in default
                 ports: 0.0.0.0:8080/TCP
-                a daemon has taken a host port on every machine of pool "default" that would fit: the pod wants 0.0.0.0:8080/TCP
+                a daemon has taken a host port on every instance of pool "default" that would fit: the pod wants 0.0.0.0:8080/TCP
         "#]],
     );
 }

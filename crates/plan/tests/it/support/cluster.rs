@@ -1,4 +1,4 @@
-//! Clusters that act on plans: machines start, pods run.
+//! Clusters that act on plans: instances start, pods run.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -28,8 +28,8 @@ impl Cluster {
         Self { snapshot: snapshot.build(), settings: PlanSettings::default(), started: 0 }
     }
 
-    /// Plans for `pods` and those that still wait, then starts the machines and the pods of the
-    /// plan. Machines are named `m1`, `m2` and so on.
+    /// Plans for `pods` and those that still wait, then starts the instances and the pods of the
+    /// plan. Instances are named `m1`, `m2` and so on.
     pub(crate) fn pass<P: Into<Pod>>(&mut self, pods: impl IntoIterator<Item = P>) -> String {
         self.snapshot.pods.extend(pods.into_iter().map(Into::into));
         let planned = plan(&self.snapshot, &self.settings);
@@ -49,7 +49,7 @@ impl Cluster {
         for claim in &planned.plan.claims {
             self.started += 1;
             let name = format!("m{}", self.started);
-            let (mut node, reservation) = machine(&self.snapshot.catalog, claim, &name);
+            let (mut node, reservation) = instance(&self.snapshot.catalog, claim, &name);
             node.node = Some(name);
             node.initialized = true;
             node.pods = start(&claim.pods);
@@ -110,19 +110,19 @@ pub(crate) fn check_fixed_point(snapshot: SnapshotBuilder) {
     let settings = PlanSettings::default();
     let first = plan(&snapshot, &settings).plan;
     for (at, claim) in first.claims.iter().enumerate() {
-        let (mut node, _) = machine(&snapshot.catalog, claim, &format!("claim-{at:03}"));
+        let (mut node, _) = instance(&snapshot.catalog, claim, &format!("claim-{at:03}"));
         node.claim = Some(node.hostname.clone());
         snapshot.nodes.push(node);
     }
     let second = plan(&snapshot, &settings).plan;
-    assert!(second.claims.is_empty(), "asked for more machines: {:#?}", second.claims);
+    assert!(second.claims.is_empty(), "asked for more instances: {:#?}", second.claims);
     assert_eq!(second.placed(), first.placed(), "another number of pods has a place");
     assert_eq!(second.deferred, first.deferred);
 }
 
-/// The machine that a provider makes for a claim: of its cheapest type, in the first offering that
+/// The instance that a provider makes for a claim: of its cheapest type, in the first offering that
 /// suits, reserved ones before others. Also the reservation it takes, if it does.
-fn machine(catalog: &Catalog, claim: &PlannedClaim, name: &str) -> (Node, Option<String>) {
+fn instance(catalog: &Catalog, claim: &PlannedClaim, name: &str) -> (Node, Option<String>) {
     let cheapest = claim.instance_types.first().expect("a claim has types");
     let mut types = catalog.types(&claim.node_pool).iter();
     let made = types.find(|made| made.name == *cheapest).expect("a type of the pool");
@@ -162,7 +162,7 @@ fn suitable<'t>(
     offerings.first().expect("the cheapest type of a claim is offered")
 }
 
-/// Takes one machine from a reservation, which cannot be had any more once it is empty.
+/// Takes one instance from a reservation, which cannot be had any more once it is empty.
 fn use_up(catalog: &mut Catalog, id: &str) {
     let key = catalog.reservation_id_label.clone().expect("reservations have a label");
     for types in catalog.by_pool.values_mut() {

@@ -1,4 +1,4 @@
-//! Classes of which one machine can be there at a time.
+//! Classes of which one instance can be there at a time.
 
 use joiner_cloud::CloudError;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Inner {
-    /// Makes sure that no other machine has the hardware addresses that the class names: two of them
+    /// Makes sure that no other instance has the hardware addresses that the class names: two of them
     /// in one network take each other's packets. Nobody else makes one as long as the answer is
     /// kept; there is none where the class names no address.
     pub(super) async fn alone(&self, work: &Work<'_>) -> Result<Option<Pass>, Refused> {
@@ -20,7 +20,7 @@ impl Inner {
             return Ok(None);
         };
         let class = work.class.name();
-        let pass = self.gates.pass(&format!("machines with {mac}"), 1).await;
+        let pass = self.gates.pass(&format!("instances with {mac}"), 1).await;
         let properties = vm::properties();
         let paths: Vec<&str> = properties.iter().map(String::as_str).collect();
         for folder in self.own_folders().await? {
@@ -34,7 +34,7 @@ impl Inner {
                 return Err(CloudError::InsufficientCapacity(format!(
                     "NodeClaim {}: {NODE_CLASS_KIND} {class:?} names the hardware address {mac}, \
                      which virtual machine {:?} has; remove spec.networks[].macAddr to have more \
-                     than one machine",
+                     than one instance",
                     work.order.claim.name, other.name
                 ))
                 .into());

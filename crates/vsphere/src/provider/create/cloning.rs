@@ -15,7 +15,7 @@ use crate::{
     vm::{Stray, Vm},
 };
 
-/// How often it is told how far a machine has come.
+/// How often it is told how far an instance has come.
 const TELL_PROGRESS_EVERY: Duration = Duration::from_secs(30);
 
 /// A clone that can be given up when its claim is.
@@ -102,7 +102,7 @@ impl Inner {
             (Err(TaskFailed::Deadline(state)), _) => {
                 let message = format!(
                     "cloning {} for NodeClaim {} is not done after {:?} ({state:?}); it goes on, \
-                     and the machine is used once it is there",
+                     and the instance is used once it is there",
                     image.named.path, claim.name, self.settings.launch_timeout
                 );
                 self.notes.write(Note::went_wrong(claim, "CloneFailed", &message));
@@ -142,11 +142,11 @@ impl Inner {
         CloneUnderWay { inner: self, uid: claim.uid.clone() }
     }
 
-    /// The machine that our own clone has made. vCenter knows it by something else than the claim's
+    /// The instance that our own clone has made. vCenter knows it by something else than the claim's
     /// identity where another virtual machine has that. Nothing but the answer to the clone tells it
     /// from a copy then, so what vCenter knows it by is written down at once.
     async fn identified(&self, work: &Work<'_>, made: &MoRef) -> Result<Vm, Refused> {
-        let read = self.read_machines(std::slice::from_ref(made)).await;
+        let read = self.read_instances(std::slice::from_ref(made)).await;
         let read = read.map_err(unanswered("looking at what was cloned"))?;
         let Some(vm) = read.into_iter().next() else { return self.own_or_unknown(work).await };
         let is_copy = vm.stray() == Some(Stray::Copy);
@@ -162,7 +162,7 @@ impl Inner {
         self.own_or_unknown(work).await
     }
 
-    /// The claim's machine, which has to be there.
+    /// The claim's instance, which has to be there.
     async fn own_or_unknown(&self, work: &Work<'_>) -> Result<Vm, Refused> {
         match self.find_own(work).await? {
             Found::Own(vm) => Ok(*vm),
@@ -182,7 +182,7 @@ impl Inner {
         loop {
             match self.find_own(work).await? {
                 Found::Own(vm) => return Ok(*vm),
-                // A machine that is still being cloned has no configuration yet.
+                // An instance that is still being cloned has no configuration yet.
                 Found::Foreign(vm) if vm.uuid.is_some() => {
                     return Err(self.name_taken(work, &vm).into());
                 }

@@ -1,8 +1,8 @@
-//! From a machine that exists to one that runs.
+//! From an instance that exists to one that runs.
 
 use std::time::Duration;
 
-use joiner_cloud::{CloudError, machine::Machine};
+use joiner_cloud::{CloudError, instance::Instance};
 use joiner_vim::{Fault, Method, TaskFailed, VimError, tags::TagError};
 
 use super::{
@@ -17,31 +17,31 @@ use crate::{
     vm_settings::AntiAffinity,
 };
 
-/// How long switching a machine on, or one step on the way there, may take.
+/// How long switching an instance on, or one step on the way there, may take.
 const CHANGE_WITHIN: Duration = Duration::from_mins(5);
 
 impl Inner {
-    /// Brings a machine that exists to where it has to be: complete, with its tags on, and running.
-    pub(super) async fn finish(&self, work: &Work<'_>, vm: Vm) -> Result<Machine, Refused> {
+    /// Brings an instance that exists to where it has to be: complete, with its tags on, and running.
+    pub(super) async fn finish(&self, work: &Work<'_>, vm: Vm) -> Result<Instance, Refused> {
         self.prepare(work, &vm).await?;
         self.join_others(work, &vm).await?;
         self.put_tags(work, &vm).await?;
         if vm.power != Power::On {
             self.switch_on(work, &vm).await?;
         }
-        let read = self.read_machines(std::slice::from_ref(&vm.reference)).await;
-        let read = read.map_err(unanswered("looking at the new machine"))?;
-        let machine = read.first().and_then(|vm| self.machine(vm)).ok_or_else(|| {
+        let read = self.read_instances(std::slice::from_ref(&vm.reference)).await;
+        let read = read.map_err(unanswered("looking at the new instance"))?;
+        let instance = read.first().and_then(|vm| self.instance(vm)).ok_or_else(|| {
             CloudError::Unknown(format!("virtual machine {:?} cannot be read", work.name))
         })?;
         let mut state = self.state();
         state.forget(&work.order.claim.uid);
         state.invalid_orders.remove(&work.order.class.name);
         drop(state);
-        Ok(machine)
+        Ok(instance)
     }
 
-    /// Puts a machine that does not run yet among those that rules of its cluster are about: where it
+    /// Puts an instance that does not run yet among those that rules of its cluster are about: where it
     /// may run is decided when it is switched on.
     async fn join_others(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let zone = vm.mark.as_ref().map(|mark| mark.zone.as_str()).filter(|zone| !zone.is_empty());
@@ -62,14 +62,14 @@ impl Inner {
                 place.compute.named.path
             ))),
             Err(NotGrouped::Vim(error)) => {
-                Err(unanswered("putting a machine into its group")(error).into())
+                Err(unanswered("putting an instance into its group")(error).into())
             }
             Err(NotGrouped::Task(TaskFailed::Fault(fault))) => {
-                let judged = outcome(&fault, Phase::Machine);
+                let judged = outcome(&fault, Phase::Instance);
                 Err(self.given_up(work, vm, &fault, judged, "putting into its group").await?)
             }
             Err(NotGrouped::Task(error)) => {
-                let what = format!("putting a machine into its group: {error}");
+                let what = format!("putting an instance into its group: {error}");
                 Err(CloudError::Unknown(what).into())
             }
             Err(NotGrouped::Undone) => Err(CloudError::Create {
@@ -84,17 +84,17 @@ impl Inner {
         }
     }
 
-    /// Tags a machine. Those that the cloud controller reads when the guest starts have to be there
+    /// Tags an instance. Those that the cloud controller reads when the guest starts have to be there
     /// before it does; others may fail.
     async fn put_tags(&self, work: &Work<'_>, vm: &Vm) -> Result<(), CloudError> {
         let mark = vm.mark.clone().unwrap_or_default();
         let wanted =
-            tags::of_machine(&mark, work.class.spec.tags.as_ref(), &self.settings.topology);
+            tags::of_instance(&mark, work.class.spec.tags.as_ref(), &self.settings.topology);
         let Err(error) = self.tags.attach(&vm.reference, &wanted).await else { return Ok(()) };
         let what = format!("tagging virtual machine {:?}: {error}", work.name);
         if vm.power != Power::On && wanted.iter().any(|tag| tag.before_boot) {
             if matches!(error, TagError::Refused(_) | TagError::Forbidden(_)) {
-                // It will not be otherwise next time, unless with a machine that has no tags yet.
+                // It will not be otherwise next time, unless with an instance that has no tags yet.
                 self.destroy(vm).await?;
             }
             let tags: Vec<String> =
@@ -110,7 +110,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Switches a machine on. Somebody may be doing the same: then it is enough that it runs.
+    /// Switches an instance on. Somebody may be doing the same: then it is enough that it runs.
     async fn switch_on(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let pass = self.gates.pass("power on", self.settings.limits.power_ons).await;
         let method = Method::PowerOn { host: None };
@@ -119,7 +119,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Has something done with a machine that exists and does not run yet.
+    /// Has something done with an instance that exists and does not run yet.
     pub(super) async fn carry_out(
         &self,
         work: &Work<'_>,
@@ -133,18 +133,18 @@ impl Inner {
                 Ok(task) => self.vim.wait(&task, CHANGE_WITHIN).await.map(|_| ()),
                 Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
                 Err(error) => {
-                    return Err(unanswered(&format!("{doing} a machine"))(error).into());
+                    return Err(unanswered(&format!("{doing} an instance"))(error).into());
                 }
             };
             let fault = match ended {
                 Ok(()) => return Ok(()),
                 Err(TaskFailed::Fault(fault)) => fault,
                 Err(other) => {
-                    let what = format!("{doing} a machine: {other}");
+                    let what = format!("{doing} an instance: {other}");
                     return Err(CloudError::Unknown(what).into());
                 }
             };
-            let judged = outcome(&fault, Phase::Machine);
+            let judged = outcome(&fault, Phase::Instance);
             let passed = self.clock.running().saturating_sub(since);
             match judged {
                 Outcome::Done => return Ok(()),
@@ -158,7 +158,7 @@ impl Inner {
         Err(self.given_up(work, vm, &fault, judged, doing).await?)
     }
 
-    /// What becomes of an order after a fault about its machine. A machine that nothing will become
+    /// What becomes of an order after a fault about its instance. An instance that nothing will become
     /// of is destroyed.
     async fn given_up(
         &self,

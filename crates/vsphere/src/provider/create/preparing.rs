@@ -1,4 +1,4 @@
-//! What a machine that was cloned still lacks before it may be switched on.
+//! What an instance that was cloned still lacks before it may be switched on.
 //!
 //! Only the clone itself says some things, such as the hardware addresses that its guest knows its
 //! adapters by. Each step looks first, so that one that was done before is not done again.
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Inner {
-    /// Completes a machine that does not run yet.
+    /// Completes an instance that does not run yet.
     pub(super) async fn prepare(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let spec = &work.class.spec;
         let version = HardwareVersion::read(spec.hardware_version.as_deref()).ok().flatten();

@@ -6,14 +6,14 @@ use joiner_vim::Fault;
 use super::{Inner, Work};
 use crate::{NODE_CLASS_KIND, faults::Outcome, vm::Vm};
 
-/// How often trouble in one zone is taken for trouble and not for a want of room, and how often a
-/// machine that is stuck is tried before it is made anew.
+/// How often trouble in one zone is taken for trouble and not for a want of room, and how often an
+/// instance that is stuck is tried before it is made anew.
 pub(super) const TRIES_MAX: u32 = 3;
 
-/// How often a machine is tried about which vCenter says what nobody knows.
+/// How often an instance is tried about which vCenter says what nobody knows.
 pub(super) const UNKNOWN_TRIES_MAX: u32 = 5;
 
-/// Why one way to make a machine has come to nothing.
+/// Why one way to make an instance has come to nothing.
 pub(super) enum Refused {
     /// Another type or zone may do.
     NoRoom(String),
@@ -81,7 +81,7 @@ impl Inner {
             }
             Outcome::Invalid => {
                 self.state().count_invalid(&work.order.class, what.clone(), self.now());
-                later("InvalidMachine")
+                later("InvalidInstance")
             }
             Outcome::Unlicensed => {
                 self.state().unlicensed = Some((self.now(), what.clone()));
@@ -98,7 +98,7 @@ impl Inner {
 }
 
 impl Inner {
-    /// Somebody else has the name of the claim's machine.
+    /// Somebody else has the name of the claim's instance.
     pub(super) fn name_taken(&self, work: &Work<'_>, vm: &Vm) -> CloudError {
         let claim = &work.order.claim;
         let is_not_it =
@@ -112,7 +112,7 @@ impl Inner {
         CloudError::Create { reason: "NameConflict", message }
     }
 
-    /// One way to make a machine has come to nothing; another one may do.
+    /// One way to make an instance has come to nothing; another one may do.
     pub(super) fn tell_no_capacity(
         &self,
         work: &Work<'_>,
@@ -132,7 +132,7 @@ impl Refused {
     pub(super) fn told(self) -> CloudError {
         match self {
             Self::Final(error) => error,
-            // A machine that was adopted has no other way to be made in.
+            // An instance that was adopted has no other way to be made in.
             Self::NoRoom(why) | Self::NoSpace(why) => CloudError::InsufficientCapacity(why),
             Self::Stale(why) => CloudError::NodeClassNotReady(why),
         }

@@ -23,7 +23,7 @@ impl Site {
         let vcsim = Vcsim::start(&Vcsim::installed()?, &[]).await.expect("it starts");
         let admin = vim(&vcsim, PASSWORD, TlsSettings { insecure: true, ..TlsSettings::default() });
         let site = Self { vcsim, admin };
-        // The simulator takes settings of some form for properties of the machine.
+        // The simulator takes settings of some form for properties of the instance.
         let settings = settings.iter().map(|&(key, value)| ExtraConfig::new(key, value));
         let config = ConfigSpec { extra_config: settings.collect(), ..ConfigSpec::default() };
         template_as_somebody(&site.admin, &SIMULATED, TEMPLATE, config).await;
@@ -41,7 +41,7 @@ impl Site {
         provider
     }
 
-    /// Names of our machines.
+    /// Names of our instances.
     async fn ours(&self) -> Vec<String> {
         let folder = at(&self.admin, SIMULATED.folder).await;
         let all = self.admin.list(&folder, "VirtualMachine", &["name"]).await.expect("it answers");
@@ -115,7 +115,7 @@ async fn refusals_of_every_kind_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_foreign_machine_has_the_name() {
+async fn a_foreign_instance_has_the_name() {
     let Some(site) = Site::with_template(&[]).await else { return };
     clone_as_somebody(&site.admin, &SIMULATED, NAME, ConfigSpec::default()).await;
     let answer = site.provider().create(&order(&of_simulator(json!({})), 1)).await;

@@ -37,20 +37,20 @@ pub(crate) trait Site {
     /// A class whose selectors lead somewhere.
     fn class(&self) -> Arc<NodeClass>;
 
-    /// Every machine, by its provider id, with all that could be changed about it.
-    async fn machines(&self) -> BTreeMap<String, String>;
+    /// Every instance, by its provider id, with all that could be changed about it.
+    async fn instances(&self) -> BTreeMap<String, String>;
 
-    /// Makes a machine as somebody else would, and answers its provider id.
+    /// Makes an instance as somebody else would, and answers its provider id.
     async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String;
 
-    /// Clones a machine within its folder as an administrator would, and answers the clone's
+    /// Clones an instance within its folder as an administrator would, and answers the clone's
     /// provider id.
     async fn copy_as_somebody(&self, provider_id: &str) -> String;
 
     /// The order changed, or the vCenter filled, so that there is no room for it.
     async fn without_room(&self, order: Order) -> Order;
 
-    /// How many machines are more than a list answers at once.
+    /// How many instances are more than a list answers at once.
     fn more_than_a_page(&self) -> u32;
 }
 
@@ -88,8 +88,8 @@ impl<S: Site> Bench for OnSite<S> {
         self.0.faults().disarm()
     }
 
-    async fn machines(&self) -> BTreeMap<String, String> {
-        self.0.machines().await
+    async fn instances(&self) -> BTreeMap<String, String> {
+        self.0.instances().await
     }
 
     async fn add_foreign(&self, order: &Order) -> Vec<String> {
@@ -125,7 +125,7 @@ impl<S: Site> Bench for OnSite<S> {
     }
 }
 
-/// Where somebody else makes machines, by paths.
+/// Where somebody else makes instances, by paths.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
     pub(crate) template: &'static str,
@@ -134,7 +134,7 @@ pub(crate) struct Places {
     pub(crate) datastore: &'static str,
 }
 
-/// Places of govmomi's simulator, with the machine that it starts with as what is cloned.
+/// Places of govmomi's simulator, with the instance that it starts with as what is cloned.
 pub(crate) const SIMULATED: Places = Places {
     template: "/DC0/vm/DC0_C0_RP0_VM0",
     folder: "/DC0/vm",
@@ -147,7 +147,7 @@ pub(crate) async fn at(vim: &Vim, path: &str) -> MoRef {
     vim.find_by_path(path).await.expect("it answers").expect("the path leads somewhere")
 }
 
-/// Makes a machine as somebody else would, and answers its provider id.
+/// Makes an instance as somebody else would, and answers its provider id.
 pub(crate) async fn clone_as_somebody(
     admin: &Vim,
     places: &Places,
@@ -159,7 +159,7 @@ pub(crate) async fn clone_as_somebody(
     provider_id_of(admin, &clone(admin, &template, places, name, spec).await).await
 }
 
-/// Clones a machine as an administrator would, and answers the clone's provider id. Its settings are
+/// Clones an instance as an administrator would, and answers the clone's provider id. Its settings are
 /// given again: a simulator may not copy them, and vCenter does.
 pub(crate) async fn copy_as_somebody(
     admin: &Vim,
@@ -168,9 +168,9 @@ pub(crate) async fn copy_as_somebody(
     name: &str,
     config: ConfigSpec,
 ) -> String {
-    let uuid = provider_id.strip_prefix("vsphere://").expect("it is a machine of vSphere");
+    let uuid = provider_id.strip_prefix("vsphere://").expect("it is an instance of vSphere");
     let found = admin.find_by_uuid(None, uuid, Uuid::Bios).await.expect("it answers");
-    let original = found.expect("the machine is there");
+    let original = found.expect("the instance is there");
     let read = admin.read(std::slice::from_ref(&original), &["config.extraConfig"]).await;
     let read = read.expect("it answers");
     let settings = &read[0].value("config.extraConfig").expect("there are settings").children;
@@ -214,5 +214,5 @@ async fn clone(
     let method = Method::Clone { folder, name: name.to_owned(), spec: Box::new(spec) };
     let task = admin.start(source, method).await.expect("it is taken");
     let done = admin.wait(&task, LIMIT).await.expect("it is cloned");
-    done.object().expect("a clone is a machine")
+    done.object().expect("a clone is an instance")
 }

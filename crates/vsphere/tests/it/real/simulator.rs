@@ -28,14 +28,14 @@ use tokio::{
 };
 
 use crate::bench::{
-    CLUSTER, CLUSTER_UID, Faults, Line, Places, SIMULATED, Site, all_machines, at, class,
+    CLUSTER, CLUSTER_UID, Faults, Line, Places, SIMULATED, Site, all_instances, at, class,
     clone_as_somebody, copy_as_somebody, order,
 };
 
 /// The simulator's datastores, by the names that it gives them.
 pub(super) const DATASTORES: [&str; 2] = ["LocalDS_0", "LocalDS_1"];
 const TEMPLATE: &str = "ubuntu-2404";
-/// Where somebody else makes machines.
+/// Where somebody else makes instances.
 const PLACES: Places = Places { template: "/DC0/vm/ubuntu-2404", ..SIMULATED };
 /// How often it is looked whether the simulator has done its work.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
@@ -85,7 +85,7 @@ pub(super) struct Simulator {
 }
 
 impl Simulator {
-    /// One cluster, two datastores, a template, and no machine.
+    /// One cluster, two datastores, a template, and no instance.
     pub(super) async fn start(program: &Path) -> Self {
         let program = program.to_owned();
         let started = at_a_standstill(async move {
@@ -129,7 +129,7 @@ impl Simulator {
         accepted.await.expect("it takes orders");
     }
 
-    /// Marks both datastores as fit for machines.
+    /// Marks both datastores as fit for instances.
     pub(super) async fn tag_datastores(&self) {
         let tags = self.admin.tags();
         let category = NewCategory {
@@ -146,18 +146,18 @@ impl Simulator {
         }
     }
 
-    /// The name of the datastore that a machine lies on.
+    /// The name of the datastore that an instance lies on.
     pub(super) async fn datastore_of(&self, provider_id: &str) -> String {
-        let uuid = provider_id.strip_prefix("vsphere://").expect("it is a machine of vSphere");
+        let uuid = provider_id.strip_prefix("vsphere://").expect("it is an instance of vSphere");
         let found = self.admin.find_by_uuid(None, uuid, Uuid::Bios).await.expect("it answers");
-        let vm = found.expect("the machine is there");
+        let vm = found.expect("the instance is there");
         let read = self.admin.read(&[vm], &["datastore"]).await.expect("it answers");
         self.named(&read[0].references("datastore")[0]).await
     }
 
-    /// How many machines there are, whoever's they are.
+    /// How many instances there are, whoever's they are.
     pub(super) async fn count(&self) -> usize {
-        self.machines().await.len()
+        self.instances().await.len()
     }
 
     /// Waits until everything is done that was asked for; whoever asked may be gone.
@@ -216,9 +216,9 @@ impl Site for Simulator {
         simulators_class(json!({}))
     }
 
-    async fn machines(&self) -> BTreeMap<String, String> {
+    async fn instances(&self) -> BTreeMap<String, String> {
         self.settle().await;
-        all_machines(&self.admin).await
+        all_instances(&self.admin).await
     }
 
     async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {

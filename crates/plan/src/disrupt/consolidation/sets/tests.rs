@@ -9,18 +9,18 @@ use joiner_core::{
 
 use super::*;
 
-/// A machine with so many small pods.
+/// An instance with so many small pods.
 fn holding(name: &str, of: &str, pods: usize) -> NodeBuilder {
-    let machine = node(name).pool("default").of_type(of);
-    (0..pods).fold(machine, |machine, i| machine.pod(pod(&format!("{name}-{i}")).cpu("500m")))
+    let instance = node(name).pool("default").of_type(of);
+    (0..pods).fold(instance, |instance, i| instance.pod(pod(&format!("{name}-{i}")).cpu("500m")))
 }
 
-/// Two machines with three pods each, two with one, and one of somebody else with room for six. `c` is of type `of_c`.
+/// Two instances with three pods each, two with one, and one of somebody else with room for six. `c` is of type `of_c`.
 fn cluster(of_c: &str) -> Snapshot {
     let types = [instance_type("dear").price(1.0), instance_type("cheap").price(0.5)];
-    let machines = [("a", "dear", 3), ("b", "dear", 3), ("c", of_c, 1), ("d", "dear", 1)];
+    let instances = [("a", "dear", 3), ("b", "dear", 3), ("c", of_c, 1), ("d", "dear", 1)];
     let start = snapshot().pool(pool("default"), types).node(node("other").cpu("3"));
-    machines
+    instances
         .into_iter()
         .fold(start, |all, (name, of, pods)| all.node(holding(name, of, pods)))
         .build()
@@ -47,19 +47,19 @@ fn exchanged_for(snapshot: &Snapshot, fleet: &Fleet) -> BTreeSet<String> {
 }
 
 #[test]
-fn machines_whose_pods_are_dear_to_move_are_exchanged_for_others() {
+fn instances_whose_pods_are_dear_to_move_are_exchanged_for_others() {
     let snapshot = cluster("dear");
     assert_eq!(exchanged_for(&snapshot, &fleet(&snapshot).build()), both("c", "d"));
 }
 
 #[test]
-fn no_machine_is_exchanged_for_one_that_saves_less_or_must_stay() {
+fn no_instance_is_exchanged_for_one_that_saves_less_or_must_stay() {
     let snapshot = cluster("cheap");
-    let fleet = fleet(&snapshot).machine("d", |machine| machine.do_not_disrupt = true);
+    let fleet = fleet(&snapshot).instance("d", |instance| instance.do_not_disrupt = true);
     assert_eq!(exchanged_for(&snapshot, &fleet.build()), both("a", "b"));
 }
 
-/// Two dear machines with three pods each save more than a dear and a cheap one with one each, but not for as much moving.
+/// Two dear instances with three pods each save more than a dear and a cheap one with one each, but not for as much moving.
 #[test]
 fn less_is_saved_where_much_less_moves() {
     let snapshot = cluster("cheap");
@@ -79,7 +79,7 @@ fn less_is_saved_where_much_less_moves() {
 }
 
 #[test]
-fn budgets_hold_for_machines_that_go_one_by_one() {
+fn budgets_hold_for_instances_that_go_one_by_one() {
     let snapshot = cluster("dear");
     let fleet = fleet(&snapshot).budgets("default", [budget("2")]).build();
     let settings = DisruptionSettings::default();
@@ -90,10 +90,10 @@ fn budgets_hold_for_machines_that_go_one_by_one() {
     assert_eq!(names(&found.set), both("a", "b"));
 }
 
-/// `a` and `b` can go, and `c` has the only room for their pods. By itself `c` could become a cheap machine, which would
+/// `a` and `b` can go, and `c` has the only room for their pods. By itself `c` could become a cheap instance, which would
 /// save more than it adds to the set; but not once it has their pods.
 #[test]
-fn a_machine_that_would_take_the_pods_of_others_goes_with_them() {
+fn an_instance_that_would_take_the_pods_of_others_goes_with_them() {
     let types = [
         instance_type("dear").cpu("8").price(1.0),
         instance_type("fair").cpu("6").price(0.7),

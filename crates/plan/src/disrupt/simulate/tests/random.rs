@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_core::{
-    disruption::{ClaimFacts, Fleet, Machine, PodFacts, PoolRules},
+    disruption::{ClaimFacts, Fleet, Instance, PodFacts, PoolRules},
     instance_type::InstanceType,
     label::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ZONE},
     pod::{InclusionPolicy, Role, SpreadConstraint},
@@ -166,7 +166,7 @@ pub(super) fn cluster(seed: u64, waiting: bool) -> (Snapshot, Fleet) {
 
 fn some_fleet(snapshot: &Snapshot, rng: &mut Rng) -> Fleet {
     let now = Timestamp::from_second(1_000).unwrap();
-    let mut facts = |node: &Node| Machine {
+    let mut facts = |node: &Node| Instance {
         claim: node.claim.as_ref().map(|_| ClaimFacts {
             quiet_since: rng
                 .chance(90)
@@ -183,16 +183,16 @@ fn some_fleet(snapshot: &Snapshot, rng: &mut Rng) -> Fleet {
                 ..PodFacts::default()
             })
             .collect(),
-        ..Machine::default()
+        ..Instance::default()
     };
-    let machines = snapshot.nodes.iter().map(&mut facts).collect();
+    let instances = snapshot.nodes.iter().map(&mut facts).collect();
     let after = [None, Some(SignedDuration::ZERO), Some(SignedDuration::from_secs(30))];
     let mut pools = std::collections::BTreeMap::new();
     for pool in &snapshot.pools {
         let rules = PoolRules { consolidate_after: *rng.pick(&after), ..PoolRules::default() };
         pools.insert(pool.name.clone(), rules);
     }
-    Fleet { machines, pools, now, ..Fleet::default() }
+    Fleet { instances, pools, now, ..Fleet::default() }
 }
 
 pub(super) fn settings(seed: u64) -> PlanSettings {
@@ -204,7 +204,7 @@ pub(super) fn settings(seed: u64) -> PlanSettings {
     }
 }
 
-/// Some machines and what to ask about them.
+/// Some instances and what to ask about them.
 pub(super) fn question(snapshot: &Snapshot, rng: &mut Rng) -> (Vec<usize>, Question) {
     let all: Vec<usize> = (0..snapshot.nodes.len()).collect();
     let count = *rng.pick(&[1, 1, 2, 3]);

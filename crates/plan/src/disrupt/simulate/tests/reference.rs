@@ -1,4 +1,4 @@
-//! Every answer is held against a cluster made anew without the machines in question, and no question leaves a trace.
+//! Every answer is held against a cluster made anew without the instances in question, and no question leaves a trace.
 
 use std::collections::BTreeSet;
 
@@ -12,48 +12,48 @@ use joiner_core::{
 
 use super::random;
 use crate::{
-    disrupt::simulate::{Outcome, Question, Simulator, busy_machines},
+    disrupt::simulate::{Outcome, Question, Simulator, busy_instances},
     provision::Sorted,
     solve::{Placements, Pods, Shapes, Solver},
 };
 
-/// One step: these machines go, and these pods need a place.
+/// One step: these instances go, and these pods need a place.
 #[derive(Debug, Clone)]
 struct Stage {
-    machines: Vec<usize>,
+    instances: Vec<usize>,
     question: Question,
     pods: Vec<Pod>,
-    /// What is left of limits once the machines are gone.
+    /// What is left of limits once the instances are gone.
     limits: String,
 }
 
 impl Stage {
-    /// The pods that need a place when machines go: those that can be moved, and those that were put there.
+    /// The pods that need a place when instances go: those that can be moved, and those that were put there.
     fn new(
-        (machines, question): &(Vec<usize>, Question),
+        (instances, question): &(Vec<usize>, Question),
         simulator: &mut Simulator<'_>,
         snapshot: &Snapshot,
         fleet: &Fleet,
     ) -> Self {
         let mut pods = Vec::new();
-        let there = |machine: &&usize| {
-            let node = &snapshot.nodes[**machine];
+        let there = |instance: &&usize| {
+            let node = &snapshot.nodes[**instance];
             !node.leaving
         };
-        for machine in machines.iter().filter(there) {
-            let put = simulator.solver.put_on(*machine).iter();
+        for instance in instances.iter().filter(there) {
+            let put = simulator.solver.put_on(*instance).iter();
             pods.extend(put.map(|pod| simulator.solver.pod(*pod).clone()));
-            let facts = &fleet.machines[*machine].pods;
-            let all = snapshot.nodes[*machine].pods.iter().zip(facts);
+            let facts = &fleet.instances[*instance].pods;
+            let all = snapshot.nodes[*instance].pods.iter().zip(facts);
             pods.extend(all.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod.clone()));
         }
         simulator.solver.begin(simulator.rules(*question));
-        for machine in machines {
-            let _ = simulator.solver.remove(*machine);
+        for instance in instances {
+            let _ = simulator.solver.remove(*instance);
         }
         let limits = format!("{:?}", simulator.solver.limits_left());
         simulator.solver.take_back();
-        Self { machines: machines.clone(), question: *question, pods, limits }
+        Self { instances: instances.clone(), question: *question, pods, limits }
     }
 
     fn keys(&self) -> BTreeSet<String> {
@@ -69,8 +69,8 @@ fn made_anew(
     planning: &PlanSettings,
     stages: &[Stage],
 ) -> Vec<(String, Outcome)> {
-    let gone: BTreeSet<usize> = stages.iter().flat_map(|stage| &stage.machines).copied().collect();
-    // A machine that is leaving does not go any more than it already does.
+    let gone: BTreeSet<usize> = stages.iter().flat_map(|stage| &stage.instances).copied().collect();
+    // An instance that is leaving does not go any more than it already does.
     let stays = |at: usize| !gone.contains(&at) || snapshot.nodes[at].leaving;
     let kept: Vec<usize> = (0..snapshot.nodes.len()).filter(|at| stays(*at)).collect();
     let moved: BTreeSet<String> = stages.iter().flat_map(Stage::keys).collect();
@@ -96,7 +96,7 @@ fn made_anew(
         ..snapshot.clone()
     };
     let changed_fleet = Fleet {
-        machines: kept.iter().map(|at| fleet.machines[*at].clone()).collect(),
+        instances: kept.iter().map(|at| fleet.instances[*at].clone()).collect(),
         ..fleet.clone()
     };
 
@@ -107,7 +107,7 @@ fn made_anew(
     let (own, others) = changed.pods.split_at(owned);
     let pods = Pods { own, others: others.iter().collect() };
     let mut solver = Solver::over(pods, &changed, &settings, &sorted.considered, |_| 0);
-    solver.leave_alone(busy_machines(&changed, &changed_fleet, changed_fleet.now));
+    solver.leave_alone(busy_instances(&changed, &changed_fleet, changed_fleet.now));
     let simulator = Simulator::new(snapshot, fleet, planning);
     let questions = [Question::default()].into_iter().chain(stages.iter().map(|s| s.question));
     let mut outcomes = Vec::new();
@@ -130,7 +130,7 @@ fn made_anew(
     outcomes
 }
 
-/// The same outcome without some of the pods on machines that exist.
+/// The same outcome without some of the pods on instances that exist.
 fn without_pods(mut outcome: Outcome, pods: &BTreeSet<String>) -> Outcome {
     for place in &mut outcome.existing {
         place.pods.retain(|pod| !pods.contains(pod));
@@ -149,7 +149,7 @@ struct Compared {
 
 impl Compared {
     /// Holds the answer to the last stage against a cluster made anew. Where pods that came before would have gone
-    /// elsewhere in that cluster, since the machines were never there, the two cannot be compared.
+    /// elsewhere in that cluster, since the instances were never there, the two cannot be compared.
     fn answer(
         &mut self,
         about: &str,
@@ -192,7 +192,7 @@ impl Compared {
         let committed = simulator.commit(&decided.0, decided.1);
         for n in 0..3 {
             let mut asked = random::question(&snapshot, rng);
-            asked.0.retain(|machine| !decided.0.contains(machine));
+            asked.0.retain(|instance| !decided.0.contains(instance));
             let stage = Stage::new(&asked, &mut simulator, &snapshot, &fleet);
             let outcome = simulator.without(&asked.0, asked.1);
             let about = format!("question {n} about seed {seed} after a decision");
@@ -203,7 +203,7 @@ impl Compared {
 }
 
 #[test]
-fn answers_are_those_of_a_cluster_without_the_machines() {
+fn answers_are_those_of_a_cluster_without_the_instances() {
     let mut compared = Compared::default();
     for seed in 0..400 {
         compared.cluster(seed, false);
@@ -212,7 +212,7 @@ fn answers_are_those_of_a_cluster_without_the_machines() {
 }
 
 #[test]
-fn answers_are_those_of_a_cluster_without_the_machines_where_pods_wait() {
+fn answers_are_those_of_a_cluster_without_the_instances_where_pods_wait() {
     let mut compared = Compared::default();
     for seed in 1_000..1_400 {
         compared.cluster(seed, true);
@@ -233,9 +233,9 @@ fn steps_that_fail_and_walks_that_end_leave_no_trace() {
         let first = simulator.without(&order[..1], question);
         let before = simulator.solver.state();
         let mut walk = simulator.walk(question);
-        for (at, machine) in order.iter().enumerate() {
+        for (at, instance) in order.iter().enumerate() {
             let so_far = walk.simulator.solver.state();
-            let can_go = walk.can_go_too(*machine);
+            let can_go = walk.can_go_too(*instance);
             if at == 0 {
                 // Alone it goes as if it had been asked about alone.
                 let fits = first.claims.is_empty() && first.homeless.is_empty();
@@ -243,14 +243,14 @@ fn steps_that_fail_and_walks_that_end_leave_no_trace() {
             }
             if !can_go {
                 let left = walk.simulator.solver.state();
-                assert_eq!(left, so_far, "seed {seed}, machine {machine}");
+                assert_eq!(left, so_far, "seed {seed}, instance {instance}");
             }
             *(if can_go { &mut gone } else { &mut stayed }) += 1;
         }
         drop(walk);
         assert_eq!(simulator.solver.state(), before, "seed {seed}");
     }
-    assert!(gone > 500 && stayed > 500, "{gone} machines went and {stayed} stayed");
+    assert!(gone > 500 && stayed > 500, "{gone} instances went and {stayed} stayed");
 }
 
 #[test]
@@ -265,18 +265,18 @@ fn questions_leave_no_trace() {
             let before = simulator.solver.state();
             let questions: Vec<_> = (0..4).map(|_| random::question(&snapshot, rng)).collect();
             let mut answers = Vec::new();
-            for (machines, question) in &questions {
-                answers.push(simulator.without(machines, *question));
+            for (instances, question) in &questions {
+                answers.push(simulator.without(instances, *question));
                 assert_eq!(simulator.solver.state(), before, "seed {seed}, round {round}");
-                let explained = simulator.explain_homeless(machines, *question);
+                let explained = simulator.explain_homeless(instances, *question);
                 let pods: Vec<String> = explained.into_iter().map(|each| each.pod).collect();
                 assert_eq!(answers.last().unwrap().homeless, pods, "seed {seed}, round {round}");
             }
-            for ((machines, question), answer) in questions.iter().zip(&answers).rev() {
-                let again = simulator.without(machines, *question);
+            for ((instances, question), answer) in questions.iter().zip(&answers).rev() {
+                let again = simulator.without(instances, *question);
                 assert_eq!(again, *answer, "seed {seed}, round {round}");
                 let one = Question { claims_max: Some(0), ..*question };
-                let cut_off = simulator.without(machines, one);
+                let cut_off = simulator.without(instances, one);
                 assert_eq!(cut_off.claims.len(), answer.claims.len().min(1), "seed {seed}");
             }
             assert_eq!(simulator.solver.state(), before, "seed {seed}, round {round}");

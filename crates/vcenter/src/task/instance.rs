@@ -9,7 +9,7 @@ use crate::{
         vm::{Power, Snapshot, Vm},
     },
     fault::Fault,
-    guest::{GuestEvent, GuestMachine},
+    guest::{GuestEvent, GuestVm},
     reference::{Kind, Ref},
     wire::element::Element,
     world::{Due, World},
@@ -105,7 +105,7 @@ impl World {
         own.started = Some(now);
         own.runs += 1;
         let run = own.runs;
-        let event = GuestEvent::PoweredOn(GuestMachine {
+        let event = GuestEvent::PoweredOn(GuestVm {
             name,
             uuid: own.uuid.clone(),
             instance_uuid: own.instance_uuid.clone(),

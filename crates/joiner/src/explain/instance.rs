@@ -1,4 +1,4 @@
-//! What explanations of machines have in common: the cluster with what is decided about it.
+//! What explanations of instances have in common: the cluster with what is decided about it.
 
 use std::collections::BTreeSet;
 
@@ -30,21 +30,21 @@ use crate::{
     text,
 };
 
-/// A cluster, and what is decided about its machines.
+/// A cluster, and what is decided about its instances.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) objects: Objects,
     pub(super) settings: Settings,
     pub(super) snapshot: Snapshot,
     pub(super) fleet: Fleet,
-    /// The same with the pods of machines that are leaving still on them.
+    /// The same with the pods of instances that are leaving still on them.
     pub(super) loaded: Loaded,
     pub(super) disruptions: Disruptions,
     /// What the checker has against the decisions.
     findings: Vec<Finding>,
 }
 
-/// What becomes of a machine.
+/// What becomes of an instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'j> {
     /// It goes.
@@ -58,7 +58,7 @@ pub(super) enum Verdict<'j> {
 }
 
 impl Judged {
-    /// Reads a cluster and judges its machines.
+    /// Reads a cluster and judges its instances.
     pub(super) fn read(args: &AskingArgs) -> Result<Self, Failure> {
         let settings = Settings::read(&args.settings, &args.input)?;
         let input = Input::read(&args.input, &settings)?;
@@ -92,7 +92,7 @@ impl Judged {
         Ok(Exit::Refused)
     }
 
-    /// The position of the machine that goes by this name, as a Node or as a claim.
+    /// The position of the instance that goes by this name, as a Node or as a claim.
     pub(super) fn find(&self, name: &str) -> Result<usize, Failure> {
         self.position(name).ok_or_else(|| Failure::bad_input(self.not_there(name)))
     }
@@ -105,7 +105,7 @@ impl Judged {
         by_node.or_else(by_claim)
     }
 
-    /// The positions of the machines that go by these names, each once. All that are not there are
+    /// The positions of the instances that go by these names, each once. All that are not there are
     /// told together.
     pub(super) fn find_all(&self, names: &[String]) -> Result<Vec<usize>, Failure> {
         let mut found: BTreeSet<usize> = BTreeSet::new();
@@ -140,7 +140,7 @@ impl Judged {
         format!("no Node and no NodeClaim is called {name}: {hint}")
     }
 
-    /// What becomes of the machine at this position.
+    /// What becomes of the instance at this position.
     pub(super) fn verdict(&self, at: usize) -> Verdict<'_> {
         let node = &self.snapshot.nodes[at];
         let Some(claim) = node.claim.as_deref() else { return Verdict::Foreign };
@@ -162,19 +162,19 @@ impl Judged {
         }
     }
 
-    /// Where the pods of these machines go when they are drained now.
-    pub(super) fn drain(&self, machines: &[usize]) -> Moves {
+    /// Where the pods of these instances go when they are drained now.
+    pub(super) fn drain(&self, instances: &[usize]) -> Moves {
         let Loaded { snapshot, fleet } = &self.loaded;
-        joiner_plan::drain(snapshot, fleet, &self.settings.plan, machines)
+        joiner_plan::drain(snapshot, fleet, &self.settings.plan, instances)
     }
 
-    /// Where the pods of a machine would be if it went after all that is decided, whatever keeps it.
+    /// Where the pods of an instance would be if it went after all that is decided, whatever keeps it.
     pub(super) fn without(&self, at: usize) -> Moves {
         let commands = &self.disruptions.commands;
         consider(&self.snapshot, &self.fleet, &self.settings.plan, commands, at)
     }
 
-    /// Who has paused the removal of machines for the whole cluster, as a sentence.
+    /// Who has paused the removal of instances for the whole cluster, as a sentence.
     pub(super) fn paused(&self) -> Option<String> {
         self.fleet.paused.as_ref().map(text::paused)
     }
@@ -228,7 +228,7 @@ impl Verdict<'_> {
     }
 }
 
-/// A machine at a glance.
+/// An instance at a glance.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Glance<'j> {
@@ -250,7 +250,7 @@ pub(super) struct Glance<'j> {
 }
 
 impl<'j> Glance<'j> {
-    /// The machine at this position.
+    /// The instance at this position.
     pub(super) fn new(judged: &'j Judged, at: usize) -> Self {
         let node = judged.loaded.node(at);
         let label = |key: &str| node.labels.get(key).map_or("", String::as_str);
@@ -275,7 +275,7 @@ impl<'j> Glance<'j> {
     }
 }
 
-/// What the pods of a machine have asked for.
+/// What the pods of an instance have asked for.
 fn requested(node: &Node) -> Resources {
     let mut requested = Resources::new();
     for pod in &node.pods {

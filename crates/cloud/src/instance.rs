@@ -1,13 +1,13 @@
-//! Machines that exist.
+//! Instances that exist.
 
 use jiff::Timestamp;
 use joiner_core::{label::Labels, resources::Resources};
 
 use crate::order::ClaimId;
 
-/// A machine in the cloud that carries this cluster's mark.
+/// An instance in the cloud that carries this cluster's mark.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Machine {
+pub struct Instance {
     /// What the provider and the Node object call it. Final from the first answer on.
     pub provider_id: String,
     /// Whom it was made for, as its mark says; none when the mark has become unreadable.
@@ -35,10 +35,10 @@ pub struct Machine {
     pub holds_join_data: bool,
 }
 
-/// What the node of a machine shows of it.
+/// What the node of an instance shows of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured<'m> {
-    /// The machine.
+    /// The instance.
     pub provider_id: &'m str,
     /// Its type.
     pub instance_type: &'m str,

@@ -16,13 +16,13 @@ import (
 	karpscheduling "sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
-// launch makes the machine of a simulated claim, as the cheapest that it may be, and returns the name of its node. The
-// machine is ready, and has been quiet for long enough to be looked at again.
+// launch makes the instance of a simulated claim, as the cheapest that it may be, and returns the name of its node. The
+// instance is ready, and has been quiet for long enough to be looked at again.
 func (w *world) launch(simulated *scheduling.NodeClaim) (string, error) {
 	claim := simulated.ToNodeClaim()
 	instanceType, offering := cheapestOf(simulated.InstanceTypeOptions, simulated.Requirements)
 	if offering == nil {
-		return "", fmt.Errorf("a machine of NodePool %s cannot be had: no available offering serves %s", simulated.NodePoolName, simulated.Requirements)
+		return "", fmt.Errorf("an instance of NodePool %s cannot be had: no available offering serves %s", simulated.NodePoolName, simulated.Requirements)
 	}
 	name := w.nextName()
 	labels := maps.Clone(claim.Labels)
@@ -57,7 +57,7 @@ func (w *world) launch(simulated *scheduling.NodeClaim) (string, error) {
 	return name, nil
 }
 
-// canLaunch says whether a cloud could make the machine at all. Karpenter asks for spot wherever a replacement may be
+// canLaunch says whether a cloud could make the instance at all. Karpenter asks for spot wherever a replacement may be
 // spot, also where there is none.
 func canLaunch(simulated *scheduling.NodeClaim) bool {
 	_, offering := cheapestOf(simulated.InstanceTypeOptions, simulated.Requirements)

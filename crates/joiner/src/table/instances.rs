@@ -1,4 +1,4 @@
-//! The machines of a plan: those to make, and those that are there and receive pods.
+//! The instances of a plan: those to make, and those that are there and receive pods.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::text::{self, Align, Cell, DIM, GOOD, Table};
 
 /// More lines than this are folded by pool, shape and zone: nobody reads them one by one.
 const LINES_MAX: usize = 30;
-/// Width of the lists that `wide` prints below a machine.
+/// Width of the lists that `wide` prints below an instance.
 const WIDE: usize = 120;
 
-/// One line for each machine that receives pods; nothing if there is none.
+/// One line for each instance that receives pods; nothing if there is none.
 pub(super) fn render(
     snapshot: &Snapshot,
     pods: &Pods<'_>,
@@ -30,11 +30,11 @@ pub(super) fn render(
     (!lines.is_empty()).then(|| table(lines, wide))
 }
 
-/// One line about one machine, or about several that look the same.
+/// One line about one instance, or about several that look the same.
 #[derive(Debug, Clone)]
 struct Line {
-    machines: usize,
-    /// What a machine that is there, or on its way, is called; `None` for one still to be made.
+    instances: usize,
+    /// What an instance that is there, or on its way, is called; `None` for one still to be made.
     name: Option<String>,
     pool: String,
     shape: String,
@@ -54,7 +54,7 @@ type Exact<'l> = (Option<&'l str>, (usize, usize), [usize; 2]);
 
 impl Line {
     /// What must be equal for lines to be shown as one. `coarse` looks past names and past how full
-    /// machines are.
+    /// instances are.
     fn fold_key(&self, coarse: bool) -> (bool, [&str; 4], Option<u64>, Option<Exact<'_>>) {
         let exact = || {
             let shares = [self.cpu, self.memory].map(|share| share.map_or(0, text::percent));
@@ -67,20 +67,20 @@ impl Line {
 
     /// Takes in a line that looks the same. Shares become the mean.
     fn fold(&mut self, other: &Self) {
-        let (own, others) = (self.machines as f64, other.machines as f64);
+        let (own, others) = (self.instances as f64, other.instances as f64);
         let mean = |a: Option<f64>, b: Option<f64>| Some((a? * own + b? * others) / (own + others));
         self.cpu = mean(self.cpu, other.cpu);
         self.memory = mean(self.memory, other.memory);
         self.pods = (self.pods.0.min(other.pods.0), self.pods.1.max(other.pods.1));
-        self.machines += other.machines;
+        self.instances += other.instances;
     }
 
     fn cells(&self) -> [Cell; 9] {
-        let machine = match (&self.name, self.machines) {
+        let instance = match (&self.name, self.instances) {
             (Some(name), 1) => Cell::new(name, DIM),
-            (Some(_), machines) => Cell::new(format!("{machines}× exist"), DIM),
+            (Some(_), instances) => Cell::new(format!("{instances}× exist"), DIM),
             (None, 1) => Cell::new("new", GOOD),
-            (None, machines) => Cell::new(format!("{machines}× new"), GOOD),
+            (None, instances) => Cell::new(format!("{instances}× new"), GOOD),
         };
         let pods = match self.pods {
             (fewest, most) if fewest == most => format!("{most}"),
@@ -88,7 +88,7 @@ impl Line {
         };
         let share = |share: Option<f64>| share.map_or_else(String::new, text::bar);
         [
-            machine,
+            instance,
             self.pool.clone().into(),
             self.shape.clone().into(),
             self.zone.clone().into(),
@@ -123,7 +123,7 @@ fn table(mut lines: Vec<Line>, wide: bool) -> String {
         }
     }
     let mut table = Table::new([
-        ("MACHINE", Align::Left),
+        ("INSTANCE", Align::Left),
         ("POOL", Align::Left),
         ("SHAPE", Align::Left),
         ("ZONE", Align::Left),
@@ -167,15 +167,15 @@ impl<'s> Context<'s> {
     }
 
     fn lines(&self, plan: &Plan) -> Vec<Line> {
-        let new = plan.claims.iter().map(|claim| self.new_machine(claim));
-        let there = plan.existing.iter().map(|existing| self.machine_there(existing));
+        let new = plan.claims.iter().map(|claim| self.new_instance(claim));
+        let there = plan.existing.iter().map(|existing| self.instance_there(existing));
         new.chain(there).collect()
     }
 
-    fn new_machine(&self, claim: &PlannedClaim) -> Line {
+    fn new_instance(&self, claim: &PlannedClaim) -> Line {
         let room = self.allocatable(claim);
         Line {
-            machines: 1,
+            instances: 1,
             name: None,
             pool: claim.node_pool.clone(),
             shape: shape(claim),
@@ -190,7 +190,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    fn machine_there(&self, existing: &ExistingPlacement) -> Line {
+    fn instance_there(&self, existing: &ExistingPlacement) -> Line {
         let (name, called) = match existing.node.as_str() {
             "" => (&existing.node_claim, format!("{} (on its way)", existing.node_claim)),
             node => (&existing.node, format!("{node} (exists)")),
@@ -204,7 +204,7 @@ impl<'s> Context<'s> {
         }
         let use_of = |name| share(&requests, &node?.allocatable, name);
         Line {
-            machines: 1,
+            instances: 1,
             name: Some(called),
             pool: node.and_then(|node| node.pool.clone()).unwrap_or_default(),
             shape: label(label::INSTANCE_TYPE).unwrap_or_default(),
@@ -231,7 +231,7 @@ impl<'s> Context<'s> {
     }
 }
 
-/// Requests other than the ones every machine has.
+/// Requests other than the ones every instance has.
 fn other_resources(requests: &Resources) -> String {
     let others = requests.iter().filter(|(name, quantity)| {
         ![CPU, MEMORY, PODS, EPHEMERAL_STORAGE].contains(name) && quantity.nanos() > 0

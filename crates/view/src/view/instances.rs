@@ -1,4 +1,4 @@
-//! Machines: claims and nodes put together.
+//! Instances: claims and nodes put together.
 
 use std::collections::BTreeSet;
 
@@ -9,28 +9,28 @@ use crate::{
 };
 
 impl View {
-    /// All machines, by pool and then by age.
-    pub(super) fn machines(&self) -> Vec<Node> {
+    /// All instances, by pool and then by age.
+    pub(super) fn instances(&self) -> Vec<Node> {
         let mut pods = self.pods_by_node();
         let mut pods_on = |node: &str| pods.remove(node).unwrap_or_default();
-        let mut machines: Vec<(f64, Node)> = Vec::new();
+        let mut instances: Vec<(f64, Node)> = Vec::new();
         let mut of_claims = BTreeSet::new();
         for (name, claim) in &self.claims {
             let seat = self.seat_of(claim);
             of_claims.extend(seat.map(|(node, _)| node));
             let pods = seat.map(|(node, _)| pods_on(node)).unwrap_or_default();
-            machines.push((claim.since, self.claimed(name, claim, seat, pods)));
+            instances.push((claim.since, self.claimed(name, claim, seat, pods)));
         }
         for (name, seat) in &self.seats {
             if !of_claims.contains(name) {
-                machines.push((seat.since, self.unclaimed(name, seat, pods_on(name))));
+                instances.push((seat.since, self.unclaimed(name, seat, pods_on(name))));
             }
         }
-        machines.sort_by(|(since, one), (other_since, other)| {
+        instances.sort_by(|(since, one), (other_since, other)| {
             let age = since.total_cmp(other_since);
             one.pool.cmp(&other.pool).then(age).then(one.name.cmp(&other.name))
         });
-        machines.into_iter().map(|(_, machine)| machine).collect()
+        instances.into_iter().map(|(_, instance)| instance).collect()
     }
 
     /// The node of a claim.
@@ -108,7 +108,7 @@ impl View {
     }
 
     /// The cluster in figures.
-    pub(super) fn totals_of(&self, machines: &[Node]) -> Totals {
+    pub(super) fn totals_of(&self, instances: &[Node]) -> Totals {
         let mut totals = Totals::default();
         for guest in self.guests.values().filter(|guest| !guest.daemon) {
             match guest.state {
@@ -119,24 +119,24 @@ impl View {
                 PodState::Ending => {}
             }
         }
-        for machine in machines {
-            match machine.phase {
+        for instance in instances {
+            match instance.phase {
                 phase if phase.is_coming() => totals.coming += 1,
                 Phase::Lost => totals.lost += 1,
                 Phase::Draining | Phase::Leaving => totals.leaving += 1,
                 _ => {
                     totals.ready += 1;
-                    totals.cpu = totals.cpu.plus(machine.cpu);
-                    totals.memory = totals.memory.plus(machine.memory);
+                    totals.cpu = totals.cpu.plus(instance.cpu);
+                    totals.memory = totals.memory.plus(instance.memory);
                 }
             }
-            totals.price += machine.price.unwrap_or_default();
+            totals.price += instance.price.unwrap_or_default();
         }
         totals
     }
 }
 
-/// How far a claimed machine has come, and since when.
+/// How far a claimed instance has come, and since when.
 fn phase_of(claim: &Claim, seat: Option<&Seat>, pods: &[Pod]) -> (Phase, f64) {
     if let Some(since) = claim.deleting {
         let empty = pods.iter().all(|pod| pod.daemon);
@@ -148,7 +148,7 @@ fn phase_of(claim: &Claim, seat: Option<&Seat>, pods: &[Pod]) -> (Phase, f64) {
             None => (Phase::Ready, since),
         };
     }
-    // A Node that the cloud has made says nothing of the machine before there is a kubelet.
+    // A Node that the cloud has made says nothing of the instance before there is a kubelet.
     let joined = claim.registered.and_then(|registered| match seat {
         Some(seat) => seat.heard.map(|heard| heard.max(registered)),
         None => Some(registered),

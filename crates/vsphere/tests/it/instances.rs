@@ -4,11 +4,11 @@ use expect_test::expect;
 use joiner_core::price::UnitPrices;
 use joiner_vsphere::Settings;
 
-use crate::{describe, machines, read, summary};
+use crate::{describe, instances, read, summary};
 
 #[test]
 fn a_size_in_the_words_of_the_crd() {
-    let made = machines(
+    let made = instances(
         "spec:
   computeSelector: {tags: {karpenter: 'true'}}
   imageSelector: {pattern: ubuntu-*}
@@ -54,14 +54,14 @@ fn the_words_of_the_readme_say_the_same() {
   userdata: {type: cloud-config}
 ";
     let quoted = readme.replace("memory: 16", "memory: '16'");
-    let expected = describe(&machines(crd).unwrap());
-    assert_eq!(describe(&machines(readme).unwrap()), expected);
-    assert_eq!(describe(&machines(&quoted).unwrap()), expected);
+    let expected = describe(&instances(crd).unwrap());
+    assert_eq!(describe(&instances(readme).unwrap()), expected);
+    assert_eq!(describe(&instances(&quoted).unwrap()), expected);
 }
 
 #[test]
 fn sizes_that_differ_in_their_zone_only_are_one_type() {
-    let made = machines(
+    let made = instances(
         "spec:
   diskSize: 40
   instanceTypes:
@@ -86,7 +86,7 @@ fn sizes_that_differ_in_their_zone_only_are_one_type() {
 
 #[test]
 fn sizes_without_a_zone_can_be_had_in_every_zone_of_the_class() {
-    let made = machines(
+    let made = instances(
         "spec:
   diskSize: 40
   instanceTypes: [{os: linux, cpu: 2, memory: 8}]
@@ -99,7 +99,7 @@ fn sizes_without_a_zone_can_be_had_in_every_zone_of_the_class() {
 
 #[test]
 fn names_are_the_cloud_controllers_unless_a_size_has_its_own() {
-    let made = machines(
+    let made = instances(
         "spec:
   diskSize: 40
   instanceTypes:
@@ -123,7 +123,7 @@ fn names_are_the_cloud_controllers_unless_a_size_has_its_own() {
 
 #[test]
 fn memory_is_given_in_steps_of_four_mebibytes() {
-    let made = machines(
+    let made = instances(
         "spec:
   diskSize: 40
   instanceTypes: [{os: linux, cpu: 1, memory: 2G, zone: a}]
@@ -137,7 +137,7 @@ fn memory_is_given_in_steps_of_four_mebibytes() {
 
 #[test]
 fn a_price_of_its_own_is_a_number_or_a_text_and_may_be_zero() {
-    let made = machines(
+    let made = instances(
         "spec:
   diskSize: 40
   instanceTypes:
@@ -171,7 +171,7 @@ fn prices_and_hidden_memory_are_settings() {
         prices: UnitPrices { per_vcpu: 0.1, per_gb: 0.0, per_gpu: 3.0, per_vm: 0.5 },
         memory_overhead: 0.0,
     };
-    let made = class.machines(&settings).unwrap();
+    let made = class.instances(&settings).unwrap();
     expect!["vsphere-vm.cpu-4.mem-16gb.os-linux: memory 16Gi, a 6.9000"]
         .assert_eq(&summary(&made, "memory"));
     assert_eq!(made.types[0].capacity.get("nvidia.com/gpu").to_string(), "2");
@@ -180,7 +180,7 @@ fn prices_and_hidden_memory_are_settings() {
 #[test]
 fn the_number_of_pods_is_the_sizes_then_the_classs_then_kubernetes_own() {
     let pods = |size: &str, kubelet: &str| {
-        let made = machines(&format!(
+        let made = instances(&format!(
             "spec:
   diskSize: 40
   kubelet: {kubelet}
@@ -199,7 +199,7 @@ fn the_number_of_pods_is_the_sizes_then_the_classs_then_kubernetes_own() {
 
 #[test]
 fn what_the_kubelet_is_told_to_keep_is_kept() {
-    let made = machines(
+    let made = instances(
         "spec:
   diskSize: 40
   kubelet:
@@ -226,7 +226,7 @@ fn what_the_kubelet_is_told_to_keep_is_kept() {
 #[test]
 fn the_disk_is_the_larger_of_what_is_asked_for_and_the_templates() {
     let disk = |fields: &str| {
-        let made = machines(&format!(
+        let made = instances(&format!(
             "spec:
   instanceTypes: [{{os: linux, cpu: 4, memory: 16, zone: a}}]
 {fields}"
@@ -236,7 +236,7 @@ fn the_disk_is_the_larger_of_what_is_asked_for_and_the_templates() {
     assert_eq!(disk("  diskSize: 60\n"), "60Gi");
     assert_eq!(disk("  diskSize: 60\nstatus: {image: {diskGiB: 80}}\n"), "80Gi");
     assert_eq!(disk("status: {image: {diskGiB: 20}}\n"), "20Gi");
-    let own = machines(
+    let own = instances(
         "spec:
   diskSize: 60
   instanceTypes:
@@ -252,7 +252,7 @@ fn the_disk_is_the_larger_of_what_is_asked_for_and_the_templates() {
 
 #[test]
 fn labels_of_a_size_are_known_and_other_sizes_do_not_have_them() {
-    let made = machines(
+    let made = instances(
         "spec:
   diskSize: 60
   instanceTypes:
@@ -274,7 +274,7 @@ fn labels_of_a_size_are_known_and_other_sizes_do_not_have_them() {
 
 #[test]
 fn what_its_author_may_not_expect_is_told() {
-    let made = machines(
+    let made = instances(
         "spec:
   instanceTypes: [{os: linux, cpu: 4, memory: 16, maxpods: 20, gpus: {profile: a}}]
 ",
@@ -302,8 +302,8 @@ fn what_its_author_may_not_expect_is_told() {
 }
 
 #[test]
-fn a_machine_too_small_for_what_it_keeps_has_no_room_for_pods() {
-    let made = machines(
+fn an_instance_too_small_for_what_it_keeps_has_no_room_for_pods() {
+    let made = instances(
         "spec:
   diskSize: 10
   instanceTypes: [{os: linux, cpu: 1, memory: 1, zone: a, maxPods: 110}]

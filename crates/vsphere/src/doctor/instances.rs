@@ -1,4 +1,4 @@
-//! The machines that there are already.
+//! The instances that there are already.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,16 @@ use crate::{
 /// How many names are listed.
 const NAMED: usize = 10;
 
-/// What there is to say of the machines in the folders of a cluster. `legacy` are those that carry
+/// What there is to say of the instances in the folders of a cluster. `legacy` are those that carry
 /// the predecessor's tag.
-pub(crate) fn machines(
+pub(crate) fn instances(
     cluster: &str,
     vms: &[Vm],
     legacy: &BTreeSet<MoRef>,
     claims: Result<&[ClaimSeen], &str>,
 ) -> Vec<Finding> {
     let object = format!("cluster {cluster:?}");
-    let subject = Subject::new("machines", &object);
+    let subject = Subject::new("instances", &object);
     let named = Cluster { name: cluster, uid: None };
     let mut ours: Vec<&Vm> = Vec::new();
     let mut unreadable: Vec<&Vm> = Vec::new();
@@ -45,10 +45,10 @@ pub(crate) fn machines(
     }
     if !unreadable.is_empty() {
         found.push(subject.problem(
-            "MachinesUnreadable",
+            "InstancesUnreadable",
             &format!(
                 "{} cannot be read, because their host is away, and may be this cluster's, so that \
-                 no list of machines can be made; bring the host back, or remove them from the \
+                 no list of instances can be made; bring the host back, or remove them from the \
                  inventory",
                 names_of(&unreadable)
             ),
@@ -65,14 +65,14 @@ pub(crate) fn machines(
             "SeveralClusters",
             &format!(
                 "clusters whose namespace kube-system has the UID {} have this name, and each leaves \
-                 the machines of the others alone; give all but one another CLUSTER_NAME",
+                 the instances of the others alone; give all but one another CLUSTER_NAME",
                 clusters.into_iter().collect::<Vec<_>>().join(", ")
             ),
         ));
     }
     for (uid, twins) in doubles(&ours) {
         found.push(subject.warning(
-            "TwoMachinesOfOneClaim",
+            "TwoInstancesOfOneClaim",
             &format!(
                 "{} were made for one NodeClaim, {uid}; the older one is used: look whether the \
                  other runs anything, and remove it",
@@ -84,12 +84,12 @@ pub(crate) fn machines(
     found
 }
 
-/// Which cluster of the name a machine says that it is of.
+/// Which cluster of the name an instance says that it is of.
 fn cluster_uid(vm: &Vm) -> Option<&str> {
     vm.mark.as_ref().map(|mark| mark.cluster_uid.as_str()).filter(|uid| !uid.is_empty())
 }
 
-/// Machines that were made for the same claim.
+/// Instances that were made for the same claim.
 fn doubles<'v>(ours: &[&'v Vm]) -> BTreeMap<String, Vec<&'v Vm>> {
     let mut by_claim: BTreeMap<String, Vec<&Vm>> = BTreeMap::new();
     for vm in ours {
@@ -101,7 +101,7 @@ fn doubles<'v>(ours: &[&'v Vm]) -> BTreeMap<String, Vec<&'v Vm>> {
     by_claim
 }
 
-/// Machines that no claim is known of.
+/// Instances that no claim is known of.
 fn orphans(subject: Subject<'_>, ours: &[&Vm], claims: Result<&[ClaimSeen], &str>) -> Finding {
     let claims = match claims {
         Ok(claims) => claims,
@@ -117,12 +117,12 @@ fn orphans(subject: Subject<'_>, ours: &[&Vm], claims: Result<&[ClaimSeen], &str
     };
     let orphans: Vec<&Vm> = ours.iter().copied().filter(|vm| !is_claimed(vm)).collect();
     if orphans.is_empty() {
-        return subject.fine("every machine has its NodeClaim");
+        return subject.fine("every instance has its NodeClaim");
     }
     subject.warning(
         "Orphans",
         &format!(
-            "{} of {} machines have no NodeClaim: {}; correct CLUSTER_NAME or the kubeconfig, if they \
+            "{} of {} instances have no NodeClaim: {}; correct CLUSTER_NAME or the kubeconfig, if they \
              are another cluster's, since the controller removes them once they are older than five \
              minutes",
             orphans.len(),
@@ -179,18 +179,18 @@ mod tests {
 
     fn told(vms: &[Vm], legacy: &[&str], claims: Result<&[ClaimSeen], &str>) -> Vec<String> {
         let legacy = legacy.iter().map(|name| MoRef::new("VirtualMachine", *name)).collect();
-        let found = machines(CLUSTER, vms, &legacy, claims);
+        let found = instances(CLUSTER, vms, &legacy, claims);
         let told = found.iter().filter(|own| own.severity != Severity::Ok);
         told.map(|own| format!("{} {}", own.code, own.text)).collect()
     }
 
     #[test]
-    fn a_machine_without_a_claim_is_named() {
+    fn an_instance_without_a_claim_is_named() {
         let vms = [vm("a", Some("uid-a")), vm("b", Some("uid-b")), vm("old", None)];
         let claims = [claim("uid-a", None), claim("uid-old", Some("vsphere://uuid-old"))];
         let told = told(&vms, &["old"], Ok(&claims));
         assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("Orphans 1 of 3 machines have no NodeClaim: prod-karp-b"));
+        assert!(told[0].starts_with("Orphans 1 of 3 instances have no NodeClaim: prod-karp-b"));
     }
 
     #[test]
@@ -202,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn two_machines_of_one_claim_are_named() {
+    fn two_instances_of_one_claim_are_named() {
         let vms = [vm("a", Some("uid-a")), vm("b", Some("uid-a"))];
         let told = told(&vms, &[], Ok(&[claim("uid-a", None)]));
         assert!(told[0].contains("prod-karp-a, prod-karp-b were made for one NodeClaim, uid-a"));
     }
 
     #[test]
-    fn a_machine_that_became_a_template_is_named_and_is_no_orphan() {
+    fn an_instance_that_became_a_template_is_named_and_is_no_orphan() {
         let template = Vm { is_template: true, ..vm("a", Some("uid-a")) };
         let told = told(&[template], &[], Ok(&[]));
         assert_eq!(told.len(), 1, "{told:?}");
@@ -234,6 +234,6 @@ mod tests {
     fn what_cannot_be_read_may_be_ours() {
         let away = Vm { uuid: None, connected: false, ..vm("a", None) };
         let told = told(&[away], &[], Ok(&[]));
-        assert!(told[0].starts_with("MachinesUnreadable prod-karp-a"), "{told:?}");
+        assert!(told[0].starts_with("InstancesUnreadable prod-karp-a"), "{told:?}");
     }
 }

@@ -1,7 +1,7 @@
-//! Simulated machines.
+//! Simulated instances.
 //!
-//! [`Machines`] is what providers and tests hold: it boots machines, switches them off, and breaks
-//! them in every way that the rest of the program has to live with. What happens on a machine is
+//! [`Instances`] is what providers and tests hold: it boots instances, switches them off, and breaks
+//! them in every way that the rest of the program has to live with. What happens on an instance is
 //! its kubelet's business, see [`kubelet`](super::kubelet).
 
 use std::{
@@ -23,9 +23,9 @@ use joiner_core::{
 use super::{Controller, Wake, kubelet::Kubelets};
 use crate::chance::Chance;
 
-/// Everything about a machine that is decided before it boots.
+/// Everything about an instance that is decided before it boots.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MachineSpec {
+pub struct InstanceSpec {
     /// Its name, and the name of its node.
     pub name: String,
     /// What its kubelet puts into `spec.providerID`; empty for none.
@@ -36,7 +36,7 @@ pub struct MachineSpec {
     pub annotations: Labels,
     /// Taints that its kubelet registers with.
     pub taints: Vec<Taint>,
-    /// What the machine has.
+    /// What the instance has.
     pub capacity: Resources,
     /// What of it pods may use.
     pub allocatable: Resources,
@@ -56,7 +56,7 @@ pub struct MachineSpec {
     pub fate: Fate,
 }
 
-/// A driver for volumes on a machine.
+/// A driver for volumes on an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeDriver {
     /// Its name, which is the provisioner of its storage classes.
@@ -67,7 +67,7 @@ pub struct VolumeDriver {
     pub topology_keys: Vec<String>,
 }
 
-/// What becomes of a machine.
+/// What becomes of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fate {
     /// It joins and gets ready.
@@ -77,14 +77,14 @@ pub enum Fate {
     NeverJoins,
     /// It joins but never gets ready.
     NeverReady,
-    /// It joins under another machine's provider id.
+    /// It joins under another instance's provider id.
     WrongProviderId(String),
     /// It joins without a provider id, which follows after this time.
     LateProviderId(SignedDuration),
 }
 
-impl MachineSpec {
-    /// A healthy machine with 4 CPUs and 16 GiB that joins half a minute after it was switched on.
+impl InstanceSpec {
+    /// A healthy instance with 4 CPUs and 16 GiB that joins half a minute after it was switched on.
     pub fn new(name: &str) -> Self {
         let capacity: Resources = [
             (CPU, Quantity::whole(4)),
@@ -113,47 +113,47 @@ impl MachineSpec {
     }
 }
 
-/// A machine as its hypervisor sees it.
+/// An instance as its hypervisor sees it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MachineView {
+pub struct InstanceView {
     /// What it was made from.
-    pub spec: MachineSpec,
+    pub spec: InstanceSpec,
     /// Whether it is switched on.
     pub running: bool,
     /// Whether its kubelet has registered its node since it was last switched on.
     pub joined: bool,
 }
 
-/// A request that no machine can meet.
+/// A request that no instance can meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MachineError {
-    /// There is a machine of this name.
+pub enum InstanceError {
+    /// There is an instance of this name.
     Exists(String),
-    /// There is no machine of this name.
+    /// There is no instance of this name.
     Unknown(String),
 }
 
-impl fmt::Display for MachineError {
+impl fmt::Display for InstanceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exists(name) => {
-                write!(f, "machine {name:?} exists: destroy it first or choose another name")
+                write!(f, "instance {name:?} exists: destroy it first or choose another name")
             }
             Self::Unknown(name) => {
-                write!(f, "there is no machine {name:?}: boot it first or look at the list")
+                write!(f, "there is no instance {name:?}: boot it first or look at the list")
             }
         }
     }
 }
 
-impl std::error::Error for MachineError {}
+impl std::error::Error for InstanceError {}
 
-/// Something that goes wrong on a machine, until it is [healed](Machines::heal).
+/// Something that goes wrong on an instance, until it is [healed](Instances::heal).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The kubelet stops; containers run on, but nobody hears of them.
     KubeletStopped,
-    /// Nothing gets through between the machine and the API server.
+    /// Nothing gets through between the instance and the API server.
     Partitioned,
     /// Pods that are deleted never stop.
     PodsHang,
@@ -187,7 +187,7 @@ pub struct SimulatedBoot {
 /// What kubelets are told by the world around them.
 #[derive(Clone, Debug)]
 pub(super) enum Order {
-    Boot(Box<MachineSpec>),
+    Boot(Box<InstanceSpec>),
     PowerOn(String),
     PowerOff(String),
     Destroy(String),
@@ -200,77 +200,77 @@ pub(super) enum Order {
 
 #[derive(Debug, Default)]
 struct Yard {
-    machines: BTreeMap<String, MachineView>,
+    instances: BTreeMap<String, InstanceView>,
     orders: VecDeque<Order>,
     wake: Option<Wake>,
     /// How long simulated nodes take; none for no time.
     simulated_boot: Option<SimulatedBoot>,
 }
 
-/// All machines of a laboratory; clones are the same machines.
+/// All instances of a laboratory; clones are the same instances.
 #[derive(Clone, Debug, Default)]
-pub struct Machines(Arc<Mutex<Yard>>);
+pub struct Instances(Arc<Mutex<Yard>>);
 
-/// The machines of a server's cluster, and the controllers that bring them to life.
-pub fn controllers(server: &Server, chance: &Chance) -> (Machines, Vec<Box<dyn Controller>>) {
-    let machines = Machines::default();
-    let kubelets = Kubelets::new(server, machines.clone(), chance.fork("kubelets"));
-    (machines, vec![Box::new(kubelets)])
+/// The instances of a server's cluster, and the controllers that bring them to life.
+pub fn controllers(server: &Server, chance: &Chance) -> (Instances, Vec<Box<dyn Controller>>) {
+    let instances = Instances::default();
+    let kubelets = Kubelets::new(server, instances.clone(), chance.fork("kubelets"));
+    (instances, vec![Box::new(kubelets)])
 }
 
-impl Machines {
-    /// Makes a machine and switches it on.
-    pub fn boot(&self, spec: MachineSpec) -> Result<(), MachineError> {
+impl Instances {
+    /// Makes an instance and switches it on.
+    pub fn boot(&self, spec: InstanceSpec) -> Result<(), InstanceError> {
         let mut yard = self.yard();
-        if yard.machines.contains_key(&spec.name) {
-            return Err(MachineError::Exists(spec.name));
+        if yard.instances.contains_key(&spec.name) {
+            return Err(InstanceError::Exists(spec.name));
         }
-        let view = MachineView { spec: spec.clone(), running: true, joined: false };
-        yard.machines.insert(spec.name.clone(), view);
+        let view = InstanceView { spec: spec.clone(), running: true, joined: false };
+        yard.instances.insert(spec.name.clone(), view);
         yard.order(Order::Boot(Box::new(spec)));
         Ok(())
     }
 
-    /// Switches a machine off, without warning. Its node stays behind.
-    pub fn power_off(&self, name: &str) -> Result<(), MachineError> {
+    /// Switches an instance off, without warning. Its node stays behind.
+    pub fn power_off(&self, name: &str) -> Result<(), InstanceError> {
         let mut yard = self.yard();
-        let machine = yard.machine(name)?;
-        machine.running = false;
-        machine.joined = false;
+        let instance = yard.instance(name)?;
+        instance.running = false;
+        instance.joined = false;
         yard.order(Order::PowerOff(name.to_owned()));
         Ok(())
     }
 
-    /// Switches a machine on; one that is on starts anew.
-    pub fn reboot(&self, name: &str) -> Result<(), MachineError> {
+    /// Switches an instance on; one that is on starts anew.
+    pub fn reboot(&self, name: &str) -> Result<(), InstanceError> {
         let mut yard = self.yard();
-        let machine = yard.machine(name)?;
-        machine.running = true;
-        machine.joined = false;
+        let instance = yard.instance(name)?;
+        instance.running = true;
+        instance.joined = false;
         yard.order(Order::PowerOn(name.to_owned()));
         Ok(())
     }
 
-    /// Removes a machine. Its node stays behind.
-    pub fn destroy(&self, name: &str) -> Result<(), MachineError> {
+    /// Removes an instance. Its node stays behind.
+    pub fn destroy(&self, name: &str) -> Result<(), InstanceError> {
         let mut yard = self.yard();
-        yard.machine(name)?;
-        yard.machines.remove(name);
+        yard.instance(name)?;
+        yard.instances.remove(name);
         yard.order(Order::Destroy(name.to_owned()));
         Ok(())
     }
 
-    /// A machine by its name.
-    pub fn get(&self, name: &str) -> Option<MachineView> {
-        self.yard().machines.get(name).cloned()
+    /// An instance by its name.
+    pub fn get(&self, name: &str) -> Option<InstanceView> {
+        self.yard().instances.get(name).cloned()
     }
 
-    /// All machines, by name.
-    pub fn list(&self) -> Vec<MachineView> {
-        self.yard().machines.values().cloned().collect()
+    /// All instances, by name.
+    pub fn list(&self) -> Vec<InstanceView> {
+        self.yard().instances.values().cloned().collect()
     }
 
-    /// Lets something go wrong on a node that has a kubelet, simulated by KWOK or on a machine.
+    /// Lets something go wrong on a node that has a kubelet, simulated by KWOK or on an instance.
     pub fn break_node(&self, node: &str, fault: Fault) {
         self.yard().order(Order::Fault(node.to_owned(), fault));
     }
@@ -296,7 +296,7 @@ impl Machines {
         self.yard().order(Order::RestartsPerHour(rate));
     }
 
-    /// Lets nodes that KWOK simulates take as long as machines do. Without it, they are ready at once.
+    /// Lets nodes that KWOK simulates take as long as instances do. Without it, they are ready at once.
     pub fn simulated_nodes_take(&self, boot: SimulatedBoot) {
         self.yard().simulated_boot = Some(boot);
     }
@@ -314,8 +314,8 @@ impl Machines {
     }
 
     pub(super) fn set_joined(&self, name: &str) {
-        if let Some(machine) = self.yard().machines.get_mut(name) {
-            machine.joined = true;
+        if let Some(instance) = self.yard().instances.get_mut(name) {
+            instance.joined = true;
         }
     }
 
@@ -325,8 +325,8 @@ impl Machines {
 }
 
 impl Yard {
-    fn machine(&mut self, name: &str) -> Result<&mut MachineView, MachineError> {
-        self.machines.get_mut(name).ok_or_else(|| MachineError::Unknown(name.to_owned()))
+    fn instance(&mut self, name: &str) -> Result<&mut InstanceView, InstanceError> {
+        self.instances.get_mut(name).ok_or_else(|| InstanceError::Unknown(name.to_owned()))
     }
 
     fn order(&mut self, order: Order) {

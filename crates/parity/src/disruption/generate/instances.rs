@@ -1,11 +1,11 @@
-//! What is said of machines.
+//! What is said of instances.
 
 use serde_json::{Value, json};
 
 use super::some;
 use crate::{disruption::cluster::condition, rng::Rng, scenario::Scenario};
 
-/// Takes all pods from some machines.
+/// Takes all pods from some instances.
 pub(super) fn empty(scenario: &mut Scenario, rng: &mut Rng) {
     let emptied: Vec<Value> = some(scenario, "Node", 20, rng)
         .into_iter()
@@ -16,7 +16,7 @@ pub(super) fn empty(scenario: &mut Scenario, rng: &mut Rng) {
         .retain(|object| object["kind"] != "Pod" || !emptied.contains(&object["spec"]["nodeName"]));
 }
 
-/// Machines on which something happened a moment ago, in pools that wait ten minutes.
+/// Instances on which something happened a moment ago, in pools that wait ten minutes.
 pub(super) fn busy(scenario: &mut Scenario, rng: &mut Rng) {
     for pool in some(scenario, "NodePool", 100, rng) {
         if pool["spec"]["disruption"]["consolidateAfter"] != "Never" {

@@ -21,9 +21,9 @@ use crate::{
 /// How many sizes a class may list.
 const MAX_SIZES: usize = 100;
 
-/// What machines a class can make.
+/// What instances a class can make.
 #[derive(Debug, Clone, Default)]
-pub struct Machines {
+pub struct Instances {
     /// In the order of their first mention.
     pub types: Vec<InstanceType>,
     /// What the virtual machines of each type are made of, by its name.
@@ -58,7 +58,7 @@ struct Group {
 
 impl NodeClass {
     /// Makes an instance type of each shape that the class lists, with an offering for each place.
-    pub fn machines(&self, settings: &Settings) -> Result<Machines, NotReady> {
+    pub fn instances(&self, settings: &Settings) -> Result<Instances, NotReady> {
         let mut problems = Vec::new();
         if let Some(gib) = self.spec.disk_size.filter(|gib| !is_disk(*gib)) {
             let problem = Problem::new(Reason::InvalidDiskSize, "spec.diskSize", not_a_disk(gib));
@@ -80,7 +80,7 @@ impl NodeClass {
         let hardware = groups.iter().map(|group| (group.name.clone(), self.hardware(&group.shape)));
         let devices = groups.iter().filter(|group| !group.shape.devices.is_empty());
         let devices = devices.map(|group| (group.name.clone(), group.shape.devices.clone()));
-        Ok(Machines {
+        Ok(Instances {
             notes: self.notes(&types),
             hardware: hardware.collect(),
             devices: devices.collect(),
@@ -152,9 +152,9 @@ impl NodeClass {
         settings: &Settings,
     ) -> InstanceType {
         let shape = &group.shape;
-        let machine = machine(shape);
+        let instance = instance(shape);
         let places = self.places(group);
-        let mut capacity = machine.clone();
+        let mut capacity = instance.clone();
         capacity.set(PODS, Quantity::whole(shape.pods));
         let measured = self.measured_memory.get(&group.name).copied().map(Quantity::bytes);
         let guess = || visible_memory(shape.memory_mib, settings.memory_overhead);
@@ -168,7 +168,8 @@ impl NodeClass {
             offerings: places
                 .iter()
                 .map(|place| {
-                    let price = place.price.unwrap_or_else(|| settings.prices.of_machine(&machine));
+                    let price =
+                        place.price.unwrap_or_else(|| settings.prices.of_instance(&instance));
                     offering(place, price)
                 })
                 .collect(),
@@ -178,7 +179,7 @@ impl NodeClass {
         }
     }
 
-    /// Where machines of a group can be made, each place once. Sizes that name no zone can be had
+    /// Where instances of a group can be made, each place once. Sizes that name no zone can be had
     /// in every zone of the class.
     fn places(&self, group: &Group) -> Vec<Place> {
         let zones = self.spec.zones.as_deref().unwrap_or_default();
@@ -273,17 +274,17 @@ fn groups(sizes: &[(usize, Size)], problems: &mut Vec<Problem>) -> Vec<Group> {
 }
 
 /// What the virtual machine is made of.
-fn machine(shape: &Shape) -> Resources {
-    let mut machine = shape.extended.clone();
-    machine.set(CPU, Quantity::whole(shape.cpus));
-    machine.set(MEMORY, Quantity::bytes(shape.memory_mib * MIB));
+fn instance(shape: &Shape) -> Resources {
+    let mut instance = shape.extended.clone();
+    instance.set(CPU, Quantity::whole(shape.cpus));
+    instance.set(MEMORY, Quantity::bytes(shape.memory_mib * MIB));
     if shape.disk_gib > 0 {
-        machine.set(EPHEMERAL_STORAGE, Quantity::bytes(shape.disk_gib * GIB));
+        instance.set(EPHEMERAL_STORAGE, Quantity::bytes(shape.disk_gib * GIB));
     }
-    machine
+    instance
 }
 
-/// What is left of a machine's memory for its guest, in whole MiB.
+/// What is left of an instance's memory for its guest, in whole MiB.
 ///
 /// COMPAT: upstream promises all of it, and pods then do not fit on the node.
 fn visible_memory(mib: i64, overhead: f64) -> Quantity {
@@ -291,7 +292,7 @@ fn visible_memory(mib: i64, overhead: f64) -> Quantity {
     Quantity::bytes((mib - hidden).max(0) * MIB)
 }
 
-/// The labels that machines of a group can have. A label that they cannot have is ruled out, or a
+/// The labels that instances of a group can have. A label that they cannot have is ruled out, or a
 /// pod that asks for it would be taken for one that fits.
 fn requirements(group: &Group, places: &[Place], own_labels: &BTreeSet<&str>) -> Requirements {
     let shape = &group.shape;

@@ -25,7 +25,7 @@ fn hosts(lab: &Lab) -> String {
     let hosts = lab.data_centre().hosts(now);
     let one = |host: &joiner_lab::cloud::HostView| {
         let cpus = (host.used.get("cpu"), host.host.capacity.get("cpu"));
-        format!("{} {}/{} {}", host.host.name, cpus.0, cpus.1, host.machines.join(","))
+        format!("{} {}/{} {}", host.host.name, cpus.0, cpus.1, host.instances.join(","))
     };
     hosts.iter().map(one).collect::<Vec<_>>().join("; ")
 }
@@ -36,9 +36,9 @@ async fn an_order_becomes_a_node_with_everything_it_asks_for() {
     let mut wanted = order("web-1", 3);
     wanted.class = class(json!({"bootDelay": "40s"}));
     wanted.requirements.add(label::ZONE, Requirement::one_of(["lab-zone-b"]));
-    let machine = cloud.create(&wanted).await.unwrap();
-    assert_eq!(machine.labels[label::INSTANCE_TYPE], "lab-4x");
-    assert_eq!(machine.labels[label::ZONE], "lab-zone-b");
+    let instance = cloud.create(&wanted).await.unwrap();
+    assert_eq!(instance.labels[label::INSTANCE_TYPE], "lab-4x");
+    assert_eq!(instance.labels[label::ZONE], "lab-zone-b");
     let find = |lab: &Lab| {
         let nodes = Resource::new("", "nodes");
         lab.caller("test").get(&nodes, &Key::new("", "web-1")).ok().map(|node| node.value())
@@ -48,7 +48,7 @@ async fn an_order_becomes_a_node_with_everything_it_asks_for() {
     lab.pass(SignedDuration::from_secs(10)).await;
     let node = find(&lab).unwrap();
     assert_eq!(condition(&node, "Ready")["status"], "True");
-    assert_eq!(node["spec"]["providerID"], json!(machine.provider_id));
+    assert_eq!(node["spec"]["providerID"], json!(instance.provider_id));
     assert_eq!(
         node["spec"]["taints"],
         json!([{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}])
@@ -60,12 +60,12 @@ async fn an_order_becomes_a_node_with_everything_it_asks_for() {
         (&json!("web"), &json!("lab-zone-b"))
     );
 
-    let removed = cloud.delete(&wanted.claim, Some(&machine.provider_id)).await.unwrap();
+    let removed = cloud.delete(&wanted.claim, Some(&instance.provider_id)).await.unwrap();
     assert_eq!(removed, Deletion::Requested);
-    assert!(cloud.get(&machine.provider_id).await.unwrap().unwrap().deleting);
+    assert!(cloud.get(&instance.provider_id).await.unwrap().unwrap().deleting);
     lab.pass(SignedDuration::from_secs(5)).await;
-    assert_eq!(cloud.get(&machine.provider_id).await, Ok(None));
-    assert!(lab.machines().list().is_empty());
+    assert_eq!(cloud.get(&instance.provider_id).await, Ok(None));
+    assert!(lab.instances().list().is_empty());
     assert!(find(&lab).is_some(), "its Node is the controller's to remove");
 }
 
@@ -90,7 +90,7 @@ async fn hosts_fill_up_and_full_ones_are_not_offered_for_a_while() {
     let Err(CloudError::InsufficientCapacity(message)) = refused else { panic!("{refused:?}") };
     assert_eq!(
         message,
-        "no host has room for a machine that serves NodeClaim five: \
+        "no host has room for an instance that serves NodeClaim five: \
          topology.kubernetes.io/zone In [zone-a] and cpu 3"
     );
     let offered = |cloud: &LabCloud| {
@@ -108,11 +108,11 @@ async fn hosts_fill_up_and_full_ones_are_not_offered_for_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_somebody_destroys_is_gone() {
+async fn an_instance_that_somebody_destroys_is_gone() {
     let (lab, cloud) = lab();
-    let machine = cloud.create(&order("web-1", 1)).await.unwrap();
-    lab.machines().destroy("web-1").unwrap();
-    assert_eq!(cloud.get(&machine.provider_id).await, Ok(None));
+    let instance = cloud.create(&order("web-1", 1)).await.unwrap();
+    lab.instances().destroy("web-1").unwrap();
+    assert_eq!(cloud.get(&instance.provider_id).await, Ok(None));
     assert_eq!(cloud.list().await, Ok(vec![]));
     assert_eq!(hosts(&lab), "host-a1 0/64 ; host-a2 0/64 ; host-b1 0/64 ; host-b2 0/64 ");
 }
@@ -137,8 +137,8 @@ async fn a_class_that_makes_no_sense_is_told_and_used_by_nobody() {
 #[tokio::test(start_paused = true)]
 async fn another_image_is_drift() {
     let (_lab, cloud) = lab();
-    let machine = cloud.create(&order("web-1", 1)).await.unwrap();
-    assert_eq!(cloud.drift(&machine, &class(json!({}))).await, Ok(None));
+    let instance = cloud.create(&order("web-1", 1)).await.unwrap();
+    assert_eq!(cloud.drift(&instance, &class(json!({}))).await, Ok(None));
     let newer = class(json!({"image": "newer"}));
-    assert_eq!(cloud.drift(&machine, &newer).await, Ok(Some("ImageDrift".to_owned())));
+    assert_eq!(cloud.drift(&instance, &newer).await, Ok(Some("ImageDrift".to_owned())));
 }

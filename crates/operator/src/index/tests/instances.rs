@@ -1,4 +1,4 @@
-//! How Nodes and claims become machines.
+//! How Nodes and claims become instances.
 
 use expect_test::{Expect, expect};
 use joiner_core::testing::{instance_type, pool, snapshot as builder};
@@ -72,7 +72,7 @@ fn pair(labels: &str, status: &str) -> String {
 }
 
 #[test]
-fn until_it_is_registered_a_machine_is_what_its_claim_says() {
+fn until_it_is_registered_an_instance_is_what_its_claim_says() {
     check(
         &pair("", "providerID: x://1"),
         expect![[r#"
@@ -100,7 +100,7 @@ fn until_it_is_initialized_startup_taints_do_not_count_and_the_claim_fills_in_ze
 }
 
 #[test]
-fn once_it_is_initialized_a_machine_is_what_its_node_says() {
+fn once_it_is_initialized_an_instance_is_what_its_node_says() {
     check(
         &pair(
             "karpenter.sh/registered: 'true', karpenter.sh/initialized: 'true',",
@@ -166,7 +166,7 @@ status: {providerID: x://1, allocatable: {cpu: 1}, capacity: {cpu: 2}}
 }
 
 #[test]
-fn a_machine_leaves_with_its_claim_and_a_node_of_nobodys_with_itself() {
+fn an_instance_leaves_with_its_claim_and_a_node_of_nobodys_with_itself() {
     let leaving = |yaml: &str| {
         let snapshot = index_default(yaml);
         snapshot.nodes.iter().map(|node| node.leaving).collect::<Vec<_>>()
@@ -191,7 +191,7 @@ fn a_machine_leaves_with_its_claim_and_a_node_of_nobodys_with_itself() {
 }
 
 #[test]
-fn two_claims_of_one_machine_are_noted() {
+fn two_claims_of_one_instance_are_noted() {
     let claim = |name: &str| {
         format!(
             "{{apiVersion: karpenter.sh/v1, kind: NodeClaim, metadata: {{name: {name}}}, \
@@ -208,7 +208,7 @@ fn two_claims_of_one_machine_are_noted() {
 }
 
 /// Nodes `a` and `b` with one provider ID, and its claim, whose status says more.
-fn two_nodes_of_one_machine(status: &str) -> Indexed {
+fn two_nodes_of_one_instance(status: &str) -> Indexed {
     let node = |name: &str| {
         format!(
             "{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, spec: {{providerID: x}}}}\n---\n"
@@ -227,20 +227,20 @@ fn nodes_and_claims(indexed: &Indexed) -> Vec<(Option<&str>, Option<&str>)> {
 }
 
 #[test]
-fn of_two_nodes_of_one_machine_the_claim_gets_the_one_that_it_names() {
-    let indexed = two_nodes_of_one_machine("nodeName: b");
+fn of_two_nodes_of_one_instance_the_claim_gets_the_one_that_it_names() {
+    let indexed = two_nodes_of_one_instance("nodeName: b");
     assert_eq!(nodes_and_claims(&indexed), [(Some("a"), None), (Some("b"), Some("c"))]);
 }
 
 #[test]
-fn two_nodes_of_one_machine_are_noted_and_one_gets_the_claim() {
-    let indexed = two_nodes_of_one_machine("");
+fn two_nodes_of_one_instance_are_noted_and_one_gets_the_claim() {
+    let indexed = two_nodes_of_one_instance("");
     assert_eq!(nodes_and_claims(&indexed), [(Some("b"), None), (Some("a"), Some("c"))]);
     assert_eq!(
         indexed.notes,
         [
             "Node \"b\" has the same provider ID \"x\" as another: only one of them can be its NodeClaim's, \
-             and the machine stays meanwhile; delete the one that is wrong"
+             and the instance stays meanwhile; delete the one that is wrong"
         ]
     );
 }

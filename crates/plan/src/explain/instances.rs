@@ -1,17 +1,17 @@
-//! What would have to change for a machine to go, or to stay.
+//! What would have to change for an instance to go, or to stay.
 
 use joiner_core::{
     label,
     reason::{Reason, ReasonId},
 };
 
-/// What would make a reason of a machine go away; nothing for a reason of a pod.
+/// What would make a reason of an instance go away; nothing for a reason of a pod.
 pub(super) fn remedy(reason: &Reason) -> Option<String> {
     let fact = |name: &str| reason.params.get(name).map_or("", String::as_str);
     Some(match reason.id {
         ReasonId::NodeEmpty | ReasonId::NodeDrifted | ReasonId::NodeUnderutilized => {
             format!(
-                "nothing; to keep the machine, put the annotation {}: \"true\" on its Node",
+                "nothing; to keep the instance, put the annotation {}: \"true\" on its Node",
                 label::DO_NOT_DISRUPT
             )
         }
@@ -26,12 +26,12 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
             format!("nothing; the annotation {} on its NodePool keeps it", label::PAUSE_DISRUPTION)
         }
         ReasonId::NodeMissing | ReasonId::NodeUninitialized => {
-            "wait for the machine to come up; if it does not, look at the NodeClaim's conditions \
+            "wait for the instance to come up; if it does not, look at the NodeClaim's conditions \
              (kubectl describe nodeclaim)"
                 .to_owned()
         }
         ReasonId::NodeShared => {
-            "delete the Node that is not this machine; it goes alone".to_owned()
+            "delete the Node that is not this instance; it goes alone".to_owned()
         }
         ReasonId::NodeRebooting => {
             "wait: the reboot is ended after 25 minutes; if the node stays unhealthy then, delete \
@@ -49,7 +49,7 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
             "wait, or lower spec.disruption.consolidateAfter of the NodePool".to_owned()
         }
         ReasonId::NodeTypeUnknown => format!(
-            "offer the instance type {} in the NodePool's NodeClass again, or let the machine be \
+            "offer the instance type {} in the NodePool's NodeClass again, or let the instance be \
              replaced as drifted",
             fact("instanceType")
         ),
@@ -89,17 +89,17 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
     })
 }
 
-/// What would make a command possible that removes or replaces a machine.
+/// What would make a command possible that removes or replaces an instance.
 fn of_command(reason: &Reason) -> Option<String> {
     Some(match reason.id {
         ReasonId::MoveReplacementsMoreThanOne => {
-            "offer a larger type, so that one machine is enough".to_owned()
+            "offer a larger type, so that one instance is enough".to_owned()
         }
         ReasonId::MoveNotCheaper | ReasonId::MoveEqualShape => {
-            "nothing, if the machine is well used; else offer a cheaper type that fits".to_owned()
+            "nothing, if the instance is well used; else offer a cheaper type that fits".to_owned()
         }
         ReasonId::MoveUnsteady => {
-            "nothing: it goes once there is more room on the other machines".to_owned()
+            "nothing: it goes once there is more room on the other instances".to_owned()
         }
         ReasonId::MoveScore => if_not_worth_it(reason),
         ReasonId::MoveSpotToSpot => "turn on the feature gate SpotToSpotConsolidation".to_owned(),
