@@ -60,7 +60,7 @@ func run() error {
 	flag.IntVar(&model.ClusterHost, "host", model.ClusterHost, "hosts per cluster")
 	flag.IntVar(&model.Host, "standalone-host", model.Host, "hosts without a cluster per datacenter")
 	flag.IntVar(&model.Pool, "pool", model.Pool, "resource pools per cluster")
-	flag.IntVar(&model.Instance, "vm", model.Instance, "virtual machines per resource pool and standalone host")
+	flag.IntVar(&model.Machine, "vm", model.Machine, "virtual machines per resource pool and standalone host")
 	flag.IntVar(&model.Datastore, "ds", model.Datastore, "datastores per datacenter")
 	flag.IntVar(&model.Pod, "pod", model.Pod, "datastore clusters per datacenter")
 	flag.IntVar(&model.Portgroup, "pg", model.Portgroup, "distributed port groups per datacenter")
@@ -120,15 +120,15 @@ func run() error {
 
 // makeTemplate makes a template of the first virtual machine.
 func makeTemplate(model *simulator.Model, name string) error {
-	instance, ok := model.Map().Any("VirtualMachine").(*simulator.VirtualMachine)
+	vm, ok := model.Map().Any("VirtualMachine").(*simulator.VirtualMachine)
 	if !ok {
 		return errors.New("-template: there is no virtual machine to make it of; give -vm 1 or more")
 	}
-	instance.Name, instance.Config.Name, instance.Summary.Config.Name = name, name, name
-	instance.Config.Template, instance.Summary.Config.Template = true, true
+	vm.Name, vm.Config.Name, vm.Summary.Config.Name = name, name, name
+	vm.Config.Template, vm.Summary.Config.Template = true, true
 	off := types.VirtualMachinePowerStatePoweredOff
-	instance.Runtime.PowerState, instance.Summary.Runtime.PowerState = off, off
-	instance.ResourcePool = nil
+	vm.Runtime.PowerState, vm.Summary.Runtime.PowerState = off, off
+	vm.ResourcePool = nil
 	return nil
 }
 

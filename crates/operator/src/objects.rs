@@ -364,10 +364,12 @@ impl Objects {
         if head.name.is_empty() {
             return Err(Invalid::new("metadata.name", "is missing; give the object a name").into());
         }
-        if head.name.contains('/') {
-            return Err(
-                Invalid::new("metadata.name", "contains a slash; choose another name").into()
-            );
+        // The two are joined by a slash wherever an object is named.
+        let namespace = head.namespace.as_deref().unwrap_or_default();
+        for (field, text) in [("metadata.namespace", namespace), ("metadata.name", &head.name)] {
+            if text.contains('/') {
+                return Err(Invalid::new(field, "contains a slash; choose another name").into());
+            }
         }
         match self.seen.insert(head.identity(), origin) {
             Some(first) => Err(Refusal::Duplicate(first)),

@@ -91,7 +91,7 @@ fn the_report_compares_and_says_where_karpenter_is_better() {
     let text = report::render(&[result]);
     expect![[r"
         WORKLOAD  PODS  PODS/S      P50       P95  MEMORY  INSTANCES  PRICE/H  AT LEAST  ABOVE BEST  KARPENTER P50  FASTER  ITS INSTANCES    ITS PRICE/H
-        diverse    100   8,333  12.0 ms  300.0 ms   0 MiB        20   1.0000    1.0000      ≤ 0.0%         1.50 s  125.0×         18–21  0.9000–0.9500
+        diverse    100   8,333  12.0 ms  300.0 ms   0 MiB         20   1.0000    1.0000      ≤ 0.0%         1.50 s  125.0×          18–21  0.9000–0.9500
 
         Times are of planning alone, reading excluded; memory is the whole process's, reading included.
         Instances and prices are means over the seeds; every plan passed the checker.

@@ -85,7 +85,7 @@ fn instances_are_one_line_each_and_equal_ones_share_it() {
         0.37,
         false,
         &expect![[r"
-            INSTANCE            POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            INSTANCE           POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
             2× new             general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
             new                general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
             new                general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
@@ -100,7 +100,7 @@ fn instances_are_one_line_each_and_equal_ones_share_it() {
         0.4,
         true,
         &expect![[r"
-            INSTANCE            POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            INSTANCE           POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
             new                general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
               types  small, large
               pods   shop/web-0, shop/web-1, shop/web-2
@@ -134,12 +134,12 @@ fn many_instances_are_folded_by_shape() {
         0.0,
         false,
         &expect![[r"
-        INSTANCE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
-        20× new  general  small or 1 other  a      0.1000   1–3  ████░░░░░░  49%  ██░░░░░░░░  25%
-        20× new  general  small or 1 other  b      0.1000   1–3  █████░░░░░  50%  ██░░░░░░░░  24%
+            INSTANCE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
+            20× new   general  small or 1 other  a      0.1000   1–3  ████░░░░░░  49%  ██░░░░░░░░  25%
+            20× new   general  small or 1 other  b      0.1000   1–3  █████░░░░░  50%  ██░░░░░░░░  24%
 
-        40 new instances for 79 pods, 4.0000 per hour.
-    "]],
+            40 new instances for 79 pods, 4.0000 per hour.
+        "]],
     );
 }
 

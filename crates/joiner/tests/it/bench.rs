@@ -25,7 +25,8 @@ fn every_workload_plans_cleanly_at_a_tiny_size() {
         "pools" 19.0 of null
         "daemons" 10.0 of null
         "zonal-volumes" 3.0 of null
-        "never-fit" 8.0 of null"#]]
+        "never-fit" 8.0 of null
+        "long-lists" 9.0 of null"#]]
     .assert_eq(&claims.join("\n"));
     for result in &results {
         if !result["expectedClaims"].is_null() {

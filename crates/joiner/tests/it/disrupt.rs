@@ -47,11 +47,11 @@ fn what_goes_comes_first_and_then_why_the_others_stay() {
 
             6 instances stay:
 
-            INSTANCE   POOL       WHY IT STAYS
+            INSTANCE  POOL       WHY IT STAYS
             db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
+            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
@@ -83,11 +83,11 @@ fn the_wide_table_says_where_each_pod_goes() {
 
             6 instances stay:
 
-            INSTANCE   POOL       WHY IT STAYS
+            INSTANCE  POOL       WHY IT STAYS
             db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
+            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
         "#]],
@@ -160,31 +160,31 @@ fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
         &[],
         &[UNREADABLE_BUDGET],
         &expect![[r#"
-        No pod waits for an instance.
+            No pod waits for an instance.
 
-        3 instances would go, 1 would come: 0.4687 per hour less.
+            3 instances would go, 1 would come: 0.4687 per hour less.
 
-          remove worker-2 (general): 0.1086 per hour less
-            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+              remove worker-2 (general): 0.1086 per hour less
+                worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-          replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
-            worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+              replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+                worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
 
-          remove worker-3 (general): 0.1086 per hour less
-            worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+              remove worker-3 (general): 0.1086 per hour less
+                worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
 
-        6 instances stay:
+            6 instances stay:
 
-        INSTANCE   POOL       WHY IT STAYS
-        db-1      databases  nothing is allowed, because a budget cannot be read: NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23  (and 1 more)
-        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-        edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-        worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)                              (and 1 more)
-        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
-        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+            INSTANCE  POOL       WHY IT STAYS
+            db-1      databases  nothing is allowed, because a budget cannot be read: NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23  (and 1 more)
+            db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+            edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)                            (and 1 more)
+            worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
-        More: joiner explain node db-1 -f …
-    "#]],
+            More: joiner explain node db-1 -f …
+        "#]],
     );
 }
 
@@ -196,32 +196,32 @@ fn nothing_is_replaced_by_instances_of_a_class_that_is_being_deleted() {
         &[],
         &[(class, &deleting)],
         &expect![[r#"
-        No pod waits for an instance.
+            No pod waits for an instance.
 
-        2 instances would go: 0.2172 per hour less.
+            2 instances would go: 0.2172 per hour less.
 
-          remove worker-2 (general): 0.1086 per hour less
-            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+              remove worker-2 (general): 0.1086 per hour less
+                worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-          remove worker-3 (general): 0.1086 per hour less
-            worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+              remove worker-3 (general): 0.1086 per hour less
+                worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
 
-        7 instances stay:
+            7 instances stay:
 
-        INSTANCE   POOL       WHY IT STAYS
-        db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                                                                                              (and 1 more)
-        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-        edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-        worker-1  general    pod shop/web-vprthw56v-mfs9c would have no place: pool "databases" is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone     (and 1 more)
-        worker-4  general    pod shop/search-g4bq79c7l-c7r4k would have no place: pool "databases" is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
-        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
-        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+            INSTANCE  POOL       WHY IT STAYS
+            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                                                                                              (and 1 more)
+            db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+            edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    pod shop/web-vprthw56v-mfs9c would have no place: pool "databases" is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone     (and 1 more)
+            worker-4  general    pod shop/search-g4bq79c7l-c7r4k would have no place: pool "databases" is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
+            worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
-        More: joiner explain node db-1 -f …
-        stderr: joiner: NodePool "databases": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
-        stderr: joiner: NodePool "edge": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
-        stderr: joiner: NodePool "general": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
-    "#]],
+            More: joiner explain node db-1 -f …
+            stderr: joiner: NodePool "databases": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
+            stderr: joiner: NodePool "edge": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
+            stderr: joiner: NodePool "general": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
+        "#]],
     );
 }
 
@@ -252,10 +252,10 @@ fn an_instance_of_a_fixed_number_is_replaced_by_whatever_its_pool_allows() {
 
             5 instances stay:
 
-            INSTANCE   POOL       WHY IT STAYS
+            INSTANCE  POOL       WHY IT STAYS
             db-2      databases  NodePool "databases" keeps 2 instances, whether they are used or not
             edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
+            worker-1  general    its pods need an instance like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
         "#]],
@@ -268,7 +268,7 @@ fn what_a_running_controller_has_begun_is_not_proposed_again() {
         &[],
         &[(WORKER_3, &worker_3_with(COMMAND))],
         &expect![[r#"
-            INSTANCE            POOL     SHAPE              ZONE         PRICE/H  PODS  CPU              MEMORY
+            INSTANCE           POOL     SHAPE              ZONE         PRICE/H  PODS  CPU              MEMORY
             worker-1 (exists)  general  c-16x-amd64-linux  test-zone-a        –    +2  █████████░  94%  ██████░░░░  66%
 
             No new instance is needed: 2 pods fit on 1 instance already there.
@@ -283,7 +283,7 @@ fn what_a_running_controller_has_begun_is_not_proposed_again() {
 
             7 instances stay:
 
-            INSTANCE   POOL       WHY IT STAYS
+            INSTANCE  POOL       WHY IT STAYS
             db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume

@@ -36,7 +36,7 @@ fn the_first_look_reads_well() {
         &FIRST_LOOK,
         "",
         &expect![[r"
-            INSTANCE            POOL       SHAPE                           ZONE         PRICE/H  PODS  CPU              MEMORY
+            INSTANCE           POOL       SHAPE                           ZONE         PRICE/H  PODS  CPU              MEMORY
             new                batch      c-32x-amd64-linux or 20 others  any           0.6081     4  ███████░░░  76%  ██████░░░░  63%
             new                databases  m-4x-amd64-linux or 9 others    test-zone-a   0.1344     1  ███████░░░  79%  ███████░░░  75%
             new                databases  m-4x-amd64-linux or 9 others    test-zone-b   0.1344     1  ███████░░░  79%  ███████░░░  75%
@@ -71,7 +71,7 @@ fn the_wide_table_names_every_pod_and_type() {
         &[&FIRST_LOOK[..], &["-o", "wide"]].concat(),
         "",
         &expect![[r"
-            INSTANCE            POOL       SHAPE                           ZONE         PRICE/H  PODS  CPU              MEMORY
+            INSTANCE           POOL       SHAPE                           ZONE         PRICE/H  PODS  CPU              MEMORY
             new                batch      c-32x-amd64-linux or 20 others  any           0.6081     4  ███████░░░  76%  ██████░░░░  63%
               types  c-32x-amd64-linux, s-32x-amd64-linux, m-32x-amd64-linux, c-48x-amd64-linux, s-48x-amd64-linux,
                      m-48x-amd64-linux, c-64x-amd64-linux, s-64x-amd64-linux, m-64x-amd64-linux, c-96x-amd64-linux,
@@ -186,14 +186,15 @@ items:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
 - {apiVersion: v1, kind: Secret, metadata: {name: c}}
+- {apiVersion: v1, kind: Namespace, metadata: {name: d}}
 ";
     check(
         &["plan", "-f", "-"],
         objects,
         &expect![[r"
-        No pod waits for an instance.
-        stderr: joiner: not used: 2 ConfigMap, 1 Secret
-    "]],
+            No pod waits for an instance.
+            stderr: joiner: not used: 2 ConfigMap, 1 Secret
+        "]],
     );
 }
 
@@ -203,11 +204,11 @@ fn an_instance_type_file_serves_pools_of_any_class() {
         &TYPES,
         POOL_AND_POD,
         &expect![[r"
-        INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  medium or 1 other  any    0.1000     1  ████████░░  83%  █░░░░░░░░░  13%
+            INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  medium or 1 other  any    0.1000     1  ████████░░  83%  █░░░░░░░░░  13%
 
-        1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
+        "]],
     );
 }
 
@@ -348,24 +349,24 @@ spec:
         &TYPES,
         &objects,
         &expect![[r"
-        INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  medium or 1 other  any    0.1000     1  ████████░░  83%  █░░░░░░░░░  13%
+            INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  medium or 1 other  any    0.1000     1  ████████░░  83%  █░░░░░░░░░  13%
 
-        1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
-        stderr: joiner: 2 NodeOverlays are ignored: the gate NodeOverlay is off (--feature-gates NodeOverlay=true)
-    "]],
+            1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
+            stderr: joiner: 2 NodeOverlays are ignored: the gate NodeOverlay is off (--feature-gates NodeOverlay=true)
+        "]],
     );
     let gate = [&TYPES[..], &["--feature-gates", "NodeOverlay=true"]].concat();
     check(
         &gate,
         &objects,
         &expect![[r#"
-        INSTANCE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  large or 1 other  any    0.4000     1  █░░░░░░░░░  19%  ░░░░░░░░░░   3%
+            INSTANCE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  large or 1 other  any    0.4000     1  █░░░░░░░░░  19%  ░░░░░░░░░░   3%
 
-        1 new instance for 1 pod, 0.4000 per hour (no plan could cost less).
-        stderr: joiner: NodeOverlay "another-opinion" has no effect: conflicts with overlay "medium-is-dear": give one of them another weight
-    "#]],
+            1 new instance for 1 pod, 0.4000 per hour (no plan could cost less).
+            stderr: joiner: NodeOverlay "another-opinion" has no effect: conflicts with overlay "medium-is-dear": give one of them another weight
+        "#]],
     );
 }
 
@@ -393,14 +394,14 @@ fn pods_of_manifests_are_planned_for() {
         &[&TYPES[..], &["-o", "wide"]].concat(),
         &manifests("500m"),
         &expect![[r"
-        INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  medium or 1 other  any    0.1000     3  ████████░░  83%  ░░░░░░░░░░   0%
-          types  medium, large
-          pods   shop/web-vmj54zmwwf-5j6bx, shop/web-vmj54zmwwf-5ql7k, shop/web-vmj54zmwwf-gvrkt
+            INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  medium or 1 other  any    0.1000     3  ████████░░  83%  ░░░░░░░░░░   0%
+              types  medium, large
+              pods   shop/web-vmj54zmwwf-5j6bx, shop/web-vmj54zmwwf-5ql7k, shop/web-vmj54zmwwf-gvrkt
 
-        1 new instance for 3 pods, 0.1000 per hour (no plan could cost less).
-        stderr: joiner: 3 pods are planned for that are not in the files yet, of Deployment shop/web (3)
-    "]],
+            1 new instance for 3 pods, 0.1000 per hour (no plan could cost less).
+            stderr: joiner: 3 pods are planned for that are not in the files yet, of Deployment shop/web (3)
+        "]],
     );
     let rule = [&TYPES[..], &["--pending", "unschedulable"]].concat();
     check(

@@ -75,21 +75,21 @@ fn the_example_reads_well() {
         &["plan", "-f", "examples/vsphere"],
         "",
         &expect![[r"
-        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
-        new      gpu      gpu-16                                         any    2.5000     1  █████░░░░░  50%  █████░░░░░  55%  nvidia.com/gpu 1
-        new      general  vsphere-vm.cpu-8.mem-32gb.os-linux             az1    0.2344     4  ████░░░░░░  44%  ███████░░░  71%
-        new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  az2    0.1172     3  ███████░░░  77%  ████░░░░░░  45%
+            INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            new       gpu      gpu-16                                         any    2.5000     1  █████░░░░░  50%  █████░░░░░  55%  nvidia.com/gpu 1
+            new       general  vsphere-vm.cpu-8.mem-32gb.os-linux             az1    0.2344     4  ████░░░░░░  44%  ███████░░░  71%
+            new       general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  az2    0.1172     3  ███████░░░  77%  ████░░░░░░  45%
 
-        3 new instances for 8 pods, 2.8515 per hour (at least 2.5000; the best possible lies between).
+            3 new instances for 8 pods, 2.8515 per hour (at least 2.5000; the best possible lies between).
 
-        1 pod cannot be placed:
+            1 pod cannot be placed:
 
-          shop/archive
-            general  no instance type met all requirements: none has topology.kubernetes.io/zone In [az3]; on offer: az1, az2
-            gpu      did not tolerate taint nvidia.com/gpu:NoSchedule
+              shop/archive
+                general  no instance type met all requirements: none has topology.kubernetes.io/zone In [az3]; on offer: az1, az2
+                gpu      did not tolerate taint nvidia.com/gpu:NoSchedule
 
-        More: joiner explain pod shop/archive -f …
-    "]],
+            More: joiner explain pod shop/archive -f …
+        "]],
     );
 }
 
@@ -98,11 +98,11 @@ fn a_class_lists_its_own_sizes() {
     planned(
         &cluster(TWO_SIZES, "{cpu: 2, memory: 4Gi}", ""),
         &expect![[r"
-        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
+            INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
 
-        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
+        "]],
     );
 }
 
@@ -112,11 +112,11 @@ fn the_providers_labels_can_be_asked_for() {
     planned(
         &cluster(TWO_SIZES, "{cpu: 2}", wish),
         &expect![[r"
-        INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  vsphere-vm.cpu-8.mem-32gb.os-linux  any    0.2344     1  ██░░░░░░░░  25%  ░░░░░░░░░░   0%
+            INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  vsphere-vm.cpu-8.mem-32gb.os-linux  any    0.2344     1  ██░░░░░░░░  25%  ░░░░░░░░░░   0%
 
-        1 new instance for 1 pod, 0.2344 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.2344 per hour (no plan could cost less).
+        "]],
     );
     let wish = "nodeSelector: {topology.kubernetes.io/zone: az9}";
     planned(
@@ -140,33 +140,33 @@ fn prices_and_hidden_memory_are_settings() {
     planned(
         &objects,
         &expect![[r"
-        INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  vsphere-vm.cpu-8.mem-32gb.os-linux  any    0.2344     1  ██░░░░░░░░  25%  █████░░░░░  50%
+            INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  vsphere-vm.cpu-8.mem-32gb.os-linux  any    0.2344     1  ██░░░░░░░░  25%  █████░░░░░  50%
 
-        1 new instance for 1 pod, 0.2344 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.2344 per hour (no plan could cost less).
+        "]],
     );
     let flags = [&PLAN[..], &["--vsphere-vm-memory-overhead-percent=0"]].concat();
     check(
         &flags,
         &objects,
         &expect![[r"
-        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  █████████░  97%
+            INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  █████████░  97%
 
-        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
+        "]],
     );
     let flags = [&flags[..], &["--price-per-vcpu=1", "--price-per-vm=0.5"]].concat();
     check(
         &flags,
         &objects,
         &expect![[r"
-        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    4.5172     1  █████░░░░░  51%  █████████░  97%
+            INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    4.5172     1  █████░░░░░  51%  █████████░  97%
 
-        1 new instance for 1 pod, 4.5172 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 4.5172 per hour (no plan could cost less).
+        "]],
     );
 }
 
@@ -185,11 +185,11 @@ fn a_class_that_is_not_there() {
         &[&PLAN[..], &["--instance-types", types]].concat(),
         &objects,
         &expect![[r"
-        INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  medium or 1 other  any    0.1000     1  █████░░░░░  56%  ░░░░░░░░░░   0%
+            INSTANCE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  medium or 1 other  any    0.1000     1  █████░░░░░  56%  ░░░░░░░░░░   0%
 
-        1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.1000 per hour (no plan could cost less).
+        "]],
     );
 }
 
@@ -222,12 +222,12 @@ fn a_class_of_which_nothing_can_be_made_leaves_other_pools_alone() {
     planned(
         &format!("{cluster}---\n{broken}"),
         &expect![[r#"
-        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  ██░░░░░░░░  26%  ░░░░░░░░░░   0%
+            INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  ██░░░░░░░░  26%  ░░░░░░░░░░   0%
 
-        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
-        stderr: joiner: NodePool "b": is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is no number of CPUs; write a whole number from 1 to 9999
-    "#]],
+            1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
+            stderr: joiner: NodePool "b": is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is no number of CPUs; write a whole number from 1 to 9999
+        "#]],
     );
     let pod = pod("{cpu: 1}", "");
     planned(
@@ -266,28 +266,28 @@ fn kwoks_instances_and_vspheres_in_one_plan() {
     planned(
         &objects("nodeSelector: {karpenter.sh/nodepool: general}"),
         &expect![[r"
-        INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
+            INSTANCE  POOL     SHAPE                                          ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
 
-        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
+        "]],
     );
     planned(
         &objects("nodeSelector: {karpenter.kwok.sh/instance-cpu: '4'}"),
         &expect![[r"
-        INSTANCE  POOL  SHAPE                          ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      kwok  c-4x-amd64-linux or 11 others  any    0.0760     1  █████░░░░░  51%  █████░░░░░  50%
+            INSTANCE  POOL  SHAPE                          ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       kwok  c-4x-amd64-linux or 11 others  any    0.0760     1  █████░░░░░  51%  █████░░░░░  50%
 
-        1 new instance for 1 pod, 0.0760 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.0760 per hour (no plan could cost less).
+        "]],
     );
     planned(
         &objects("nodeSelector: {karpenter.vsphere.com/instance-cpu: '4'}"),
         &expect![[r"
-        INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
-        new      general  vsphere-vm.cpu-4.mem-16gb.os-linux  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
+            INSTANCE  POOL     SHAPE                               ZONE  PRICE/H  PODS  CPU              MEMORY
+            new       general  vsphere-vm.cpu-4.mem-16gb.os-linux  any    0.1172     1  █████░░░░░  51%  ███░░░░░░░  30%
 
-        1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
-    "]],
+            1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
+        "]],
     );
 }

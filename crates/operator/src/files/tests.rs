@@ -220,6 +220,7 @@ fn what_is_no_object_is_refused() {
             ("f", "{apiVersion: v1, kind: Pod}"),
             ("f", "{apiVersion: v1, kind: Pod, metadata: {name: 1}}"),
             ("f", "{apiVersion: v1, kind: Pod, metadata: {name: a/b}}"),
+            ("f", "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b/c}}"),
             ("f", "{apiVersion: v1, kind: [Pod], metadata: {name: a}}"),
             (
                 "f",
@@ -244,6 +245,7 @@ fn what_is_no_object_is_refused() {
             f: document 1: Pod: metadata.name: is missing; give the object a name
             f: document 1: Pod: metadata.name: is not text; put it in quotes
             f: document 1: Pod default/a/b: metadata.name: contains a slash; choose another name
+            f: document 1: Pod b/c/a: metadata.namespace: contains a slash; choose another name
             f: document 1: kind: is not text; put it in quotes
             f: document 1: Pod: items: belongs to a List; write kind: List
             f: document 1: List: items: is an object; write a list of objects

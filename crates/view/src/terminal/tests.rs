@@ -69,7 +69,7 @@ fn the_smallest_terminal_shows_what_matters() {
     check(
         80,
         24,
-        &expect![[r#"
+        &expect![[r"
              joiner demo  01:40  ×10          2 waiting  2 running  1 node  1 lost  0.600/h
              2/6 A burst Many pods at once.
             ┌ Nodes: 3  cpu, memory, pods ─────────────────────────────────────────────────┐
@@ -84,7 +84,7 @@ fn the_smallest_terminal_shows_what_matters() {
             └──────────────────────────────────────────────────────────────────────────────┘
             ┌ Waiting: 2 pods ─────────────────────────────────────────────────────────────┐
             │  1× shop/web         no instance type has enough resources: the pod needs cp…│
-            │  1× shop/web         an instance is on its way                                 │
+            │  1× shop/web         an instance is on its way                               │
             └──────────────────────────────────────────────────────────────────────────────┘
             ┌ What happened, and why ──────────────────────────────────────────────────────┐
             │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resou…│
@@ -94,7 +94,7 @@ fn the_smallest_terminal_shows_what_matters() {
             └──────────────────────────────────────────────────────────────────────────────┘
              q quit  p pause  +/- speed  tab ↑↓ select  esc clear     http://127.0.0.1:4646
                                                  export KUBECONFIG=/tmp/joiner-x/kubeconfig
-        "#]],
+        "]],
     );
 }
 
@@ -103,7 +103,7 @@ fn a_large_terminal_shows_everything() {
     check(
         160,
         40,
-        &expect![[r#"
+        &expect![[r"
              joiner demo  01:40  ×10                                                                   2 waiting  2 running  1 not ready  1 node  1 coming  1 lost  0.600/h
              2/6 A burst Many pods at once.
             ┌ Nodes: 3  cpu, memory, pods ────────────────────────────────────────────────────────────┐┌ CPU over time  █ requested  ░ capacity ───────────────────────────┐
@@ -117,7 +117,7 @@ fn a_large_terminal_shows_everything() {
             │                                                                                         │└───────────────────────────────────────────────────────────────────┘
             │                                                                                         │┌ Waiting: 2 pods ──────────────────────────────────────────────────┐
             │                                                                                         ││  1× shop/web         no instance type has enough resources: the p…│
-            │                                                                                         ││  1× shop/web         an instance is on its way                      │
+            │                                                                                         ││  1× shop/web         an instance is on its way                    │
             │                                                                                         │└───────────────────────────────────────────────────────────────────┘
             │                                                                                         │┌ What happened, and why ───────────────────────────────────────────┐
             │                                                                                         ││01:13 ✗ shop/web        no place for 1 pod                         │
@@ -144,7 +144,7 @@ fn a_large_terminal_shows_everything() {
             │                                                                                         ││                                                                   │
             └─────────────────────────────────────────────────────────────────────────────────────────┘└───────────────────────────────────────────────────────────────────┘
              q quit  p pause  +/- speed  tab ↑↓ select  esc clear                                         http://127.0.0.1:4646  export KUBECONFIG=/tmp/joiner-x/kubeconfig
-        "#]],
+        "]],
     );
 }
 
@@ -153,7 +153,7 @@ fn a_tall_one_has_the_chart_and_details() {
     check(
         90,
         44,
-        &expect![[r#"
+        &expect![[r"
              joiner demo  01:40  ×10          2 waiting  2 running  1 node  1 coming  1 lost  0.600/h
              2/6 A burst Many pods at once.
             ┌ CPU over time  █ requested  ░ capacity ────────────────────────────────────────────────┐
@@ -179,7 +179,7 @@ fn a_tall_one_has_the_chart_and_details() {
             └────────────────────────────────────────────────────────────────────────────────────────┘
             ┌ Waiting: 2 pods ───────────────────────────────────────────────────────────────────────┐
             │  1× shop/web         no instance type has enough resources: the pod needs cpu 24       │
-            │  1× shop/web         an instance is on its way                                           │
+            │  1× shop/web         an instance is on its way                                         │
             └────────────────────────────────────────────────────────────────────────────────────────┘
             ┌ What happened, and why ────────────────────────────────────────────────────────────────┐
             │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resources: the… │
@@ -198,7 +198,7 @@ fn a_tall_one_has_the_chart_and_details() {
             └────────────────────────────────────────────────────────────────────────────────────────┘
              q quit  p pause  +/- speed  tab ↑↓ select  esc clear               http://127.0.0.1:4646
                                                            export KUBECONFIG=/tmp/joiner-x/kubeconfig
-        "#]],
+        "]],
     );
 }
 

@@ -92,7 +92,7 @@ async fn everything_that_was_looked_at_is_told() {
         Ok cluster "prod" instances: 0 belong to this cluster
         NotChecked cluster "prod" orphans: no cluster is read
         Ok VsphereNodeClass "general" class: says what can be meant
-        Ok VsphereNodeClass "general" userData: 5080 bytes with an example of what instances join with
+        Ok VsphereNodeClass "general" userData: 5086 bytes with an example of what instances join with
         NotChecked VsphereNodeClass "general" join: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
         Ok VsphereNodeClass "general" compute: leads to /dc1/host/cluster1
         Ok VsphereNodeClass "general" datastore: leads to /dc1/datastore/datastore1
@@ -115,9 +115,9 @@ async fn without_a_class_what_can_be_looked_at_is() {
     check(
         &world,
         &nobody,
-        &expect![[r#"
+        &expect![[r"
         NotChecked orphans NotChecked: no cluster is read
-        NotChecked class NotChecked: no class is given"#]],
+        NotChecked class NotChecked: no class is given"]],
     )
     .await;
 }
@@ -266,11 +266,11 @@ async fn instances_without_claims_and_twins() {
     world.admin.logout().await;
     let claims = Ok(vec![ClaimSeen { uid: kept.claim.uid.clone(), provider_id: None }]);
     let patient = Patient { claims, ..patient(&[]) };
-    check(&world, &patient, &expect![[r#"
+    check(&world, &patient, &expect![[r"
         Warning instances TwoInstancesOfOneClaim: prod-karp-general-1, prod-karp-twin were made for one NodeClaim, 5f0e7a10-1111-4222-8333-000000000001
           -> the older one is used: look whether the other runs anything, and remove it
         Warning orphans Orphans: 2 of 4 instances have no NodeClaim: prod-karp-general-2, prod-karp-old
-          -> correct CLUSTER_NAME or the kubeconfig, if they are another cluster's, since the controller removes them once they are older than five minutes"#]]).await;
+          -> correct CLUSTER_NAME or the kubeconfig, if they are another cluster's, since the controller removes them once they are older than five minutes"]]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -325,19 +325,19 @@ async fn selectors_that_lead_somewhere_are_told_beside_one_that_does_not() {
         told.join("\n")
     };
     let datastore = led_to(json!({"datastoreSelector": {"name": "gone"}})).await;
-    expect![[r#"
+    expect![[r"
         compute leads to /dc1/host/cluster1
         network leads to /dc1/network/workers
         template leads to /dc1/vm/templates/ubuntu-2404
-        folder leads to /dc1/vm/k8s"#]]
+        folder leads to /dc1/vm/k8s"]]
     .assert_eq(&datastore);
     // What is wrong with a template is known only once it was found.
     for wrong in [json!({"imageSelector": {"name": "gone"}}), json!({"diskSize": 1})] {
-        expect![[r#"
+        expect![[r"
             compute leads to /dc1/host/cluster1
             datastore leads to /dc1/datastore/datastore1
             network leads to /dc1/network/workers
-            folder leads to /dc1/vm/k8s"#]]
+            folder leads to /dc1/vm/k8s"]]
         .assert_eq(&led_to(wrong).await);
     }
 }
@@ -390,7 +390,7 @@ async fn a_text_in_a_secret_is_looked_at_where_somebody_has_read_it() {
         Problem SecretNotFound: spec.userData.secretRef: Secret karpenter/texts is not there -> create it, or refer to another
         Problem SecretIncomplete: spec.userData.secretRef: Secret karpenter/texts has no key "userData" -> add it
         Problem InvalidUserData: VsphereNodeClass general: spec.userData.secretRef: it is a text in no known format, and the instance's format is cloud-config -> write a cloud-config, a script, or another text for cloud-init, which begins with, for example, #cloud-config
-        Ok Ok: 5095 bytes with an example of what instances join with -> "#]].assert_eq(&told.join("\n"));
+        Ok Ok: 5101 bytes with an example of what instances join with -> "#]].assert_eq(&told.join("\n"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -400,9 +400,9 @@ async fn a_pool_that_cannot_take_a_size_is_told() {
     let pool = "/dc1/host/cluster1/Resources/workers";
     world.server.bound_pool(pool, PoolBounds::default(), memory).expect("there is one");
     let patient = patient(&[json!({"computeSelector": {"name": "workers"}})]);
-    check(&world, &patient, &expect![[r#"
+    check(&world, &patient, &expect![[r"
         NotChecked orphans NotChecked: no cluster is read
         NotChecked join NotChecked: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
         Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux and 1 more: /dc1/host/cluster1/Resources/workers lets its instances use 16384 MiB of memory, and one of this size has 4194304
-          -> raise the pool's limit or reservation, add hosts, or choose another"#]]).await;
+          -> raise the pool's limit or reservation, add hosts, or choose another"]]).await;
 }

@@ -114,17 +114,17 @@ fn many_instances_that_stay_are_told_by_reason() {
         &few,
         false,
         &expect![[r"
-        No instance would go.
+            No instance would go.
 
-        3 instances stay:
+            3 instances stay:
 
-        INSTANCE  POOL     WHY IT STAYS
-        w-0      general  budget of w-0
-        w-1               budget of w-1
-        w-2               budget of w-2
+            INSTANCE  POOL     WHY IT STAYS
+            w-0       general  budget of w-0
+            w-1                budget of w-1
+            w-2                budget of w-2
 
-        More: joiner explain node w-0 -f …
-    "]],
+            More: joiner explain node w-0 -f …
+        "]],
     );
     let of_cluster = View { wide: false, live: true };
     let text = render(&Snapshot::default(), &Fleet::default(), &few, of_cluster);
@@ -136,16 +136,16 @@ fn many_instances_that_stay_are_told_by_reason() {
         &many,
         false,
         &expect![[r"
-        No instance would go.
+            No instance would go.
 
-        25 instances stay:
+            25 instances stay:
 
-        INSTANCES  SUCH AS        WHY THE FIRST OF THEM STAYS
-              20  w-5, w-6, w-7  w-5 is young
-               5  w-0, w-1, w-2  budget of w-0
+            INSTANCES  SUCH AS        WHY THE FIRST OF THEM STAYS
+                   20  w-5, w-6, w-7  w-5 is young
+                    5  w-0, w-1, w-2  budget of w-0
 
-        More: joiner explain node w-0 -f …
-    "]],
+            More: joiner explain node w-0 -f …
+        "]],
     );
 }
 

@@ -66,14 +66,14 @@ async fn a_vcenter_and_classes_of_a_cluster_are_looked_at_and_nothing_is_changed
           ok  tags        answers
 
         cluster "prod"
-              CHECK     FINDING
+              CHECK      FINDING
           ok  instances  0 belong to this cluster
-          ok  orphans   every instance has its NodeClaim
+          ok  orphans    every instance has its NodeClaim
 
         VsphereNodeClass "general"
                        CHECK       FINDING
           ok           class       says what can be meant
-          ok           userData    5080 bytes with an example of what instances join with
+          ok           userData    5086 bytes with an example of what instances join with
           not checked  join        no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
           ok           compute     leads to /dc1/host/cluster1
           ok           datastore   leads to /dc1/datastore/datastore1
@@ -167,6 +167,6 @@ async fn a_text_in_a_secret_of_the_cluster_is_read_for_the_class_that_refers_to_
             "metadata": {"name": "texts", "namespace": "default"},
         }),
     );
-    expect!["ok           userData    5095 bytes with an example of what instances join with"]
+    expect!["ok           userData    5101 bytes with an example of what instances join with"]
         .assert_eq(&told().await);
 }
