@@ -164,9 +164,10 @@ async fn the_file_for_kwok_installs_a_controller_in_the_laboratory() {
         .spawn();
     let _lab = Served(child.unwrap());
     let config: Value = loop {
-        // Written at once, after the server listens.
-        match fs::read_to_string(&config).map(|text| serde_saphyr::from_str(&text)) {
-            Ok(Ok(config)) => break config,
+        // Written after the server listens; it can be read before it is whole.
+        let read = fs::read_to_string(&config).map(|text| serde_saphyr::from_str::<Value>(&text));
+        match read {
+            Ok(Ok(config)) if config.pointer("/users/0/user/token").is_some() => break config,
             _ => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
         }
     };
