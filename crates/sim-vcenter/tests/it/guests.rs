@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use joiner_vcenter::{GuestEvent, Inventory, serial_number};
+use joiner_sim_vcenter::{GuestEvent, Inventory, serial_number};
 
 use crate::support::{Client, Spec};
 

@@ -1,6 +1,6 @@
 //! Clones: what is honoured, what is refused, and who gets a name.
 
-use joiner_vcenter::Inventory;
+use joiner_sim_vcenter::Inventory;
 
 use crate::support::{Client, Object, Spec, first_object, inside, named};
 

@@ -1,6 +1,6 @@
 //! Reading properties: paths, pages, walks, and what is wrong with a question.
 
-use joiner_vcenter::{
+use joiner_sim_vcenter::{
     Inventory,
     inventory::{Account, Vm},
 };

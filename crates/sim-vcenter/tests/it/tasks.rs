@@ -101,7 +101,7 @@ async fn powering_on_cannot_be_cancelled_once_it_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn the_same_calls_get_the_same_answers() {
-    async fn story() -> (Vec<joiner_vcenter::Call>, joiner_vcenter::Picture) {
+    async fn story() -> (Vec<joiner_sim_vcenter::Call>, joiner_sim_vcenter::Picture) {
         let client = Client::small().await;
         for n in 0..5 {
             let spec = Spec { power_on: n % 2 == 0, ..Spec::default() };

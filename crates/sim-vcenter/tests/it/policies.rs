@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::Request;
-use joiner_vcenter::Inventory;
+use joiner_sim_vcenter::Inventory;
 
 use crate::support::{Client, Reply, all_inside, inside};
 
@@ -64,6 +64,6 @@ async fn a_policy_of_a_datastore_that_is_not_there_is_no_inventory() {
     let mut inventory = Inventory::small();
     inventory.storage_policies[0].datastores = vec!["nowhere".to_owned()];
     let clock = crate::support::noon();
-    let error = joiner_vcenter::VCenter::new(inventory, clock).unwrap_err();
+    let error = joiner_sim_vcenter::VCenter::new(inventory, clock).unwrap_err();
     assert!(error.to_string().contains("\"nowhere\""), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Five thousand VMs.
 
-use joiner_vcenter::{
+use joiner_sim_vcenter::{
     Inventory,
     inventory::{Host, Vm},
 };

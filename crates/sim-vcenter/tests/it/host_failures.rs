@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use joiner_vcenter::{Inventory, inventory::Host};
+use joiner_sim_vcenter::{Inventory, inventory::Host};
 
 use crate::support::{Client, Spec};
 

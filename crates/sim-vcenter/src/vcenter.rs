@@ -277,7 +277,7 @@ impl VCenter {
     }
 
     /// Lets things go wrong as a script says, besides what goes wrong already. The words are those
-    /// of `docs/vcenter.md`.
+    /// of `docs/sim-vcenter.md`.
     pub fn trouble(&self, script: &str) -> Result<(), TroubleError> {
         self.look(|world| world.trouble.add(script))
     }

@@ -1,6 +1,6 @@
 //! Hosts and datastores are finite.
 
-use joiner_vcenter::{Inventory, PoolBounds, inventory::Host};
+use joiner_sim_vcenter::{Inventory, PoolBounds, inventory::Host};
 
 use crate::support::{Client, Object, Spec, first_object, inside, object};
 

@@ -1,6 +1,6 @@
 //! Descriptions of inventories that do not hold together.
 
-use joiner_vcenter::{
+use joiner_sim_vcenter::{
     Inventory, VCenter,
     inventory::{Account, Datastore, Vm},
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use joiner_vcenter::{Inventory, inventory::Account};
+use joiner_sim_vcenter::{Inventory, inventory::Account};
 use serde_json::{Value, json};
 
 use crate::support::{ADMIN, Client, Object, Spec};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use joiner_clock::Clock;
-use joiner_vcenter::{Inventory, VCenter};
+use joiner_sim_vcenter::{Inventory, VCenter};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,

@@ -198,7 +198,7 @@ async fn calls_are_counted_with_their_object_and_session() {
 
 #[tokio::test(start_paused = true)]
 async fn the_script_of_the_documentation_is_understood() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/vcenter.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sim-vcenter.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, after) = page.split_once("```text\n").unwrap();
     let (script, _) = after.split_once("```").unwrap();

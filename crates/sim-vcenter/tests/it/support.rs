@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Request;
 use joiner_clock::Clock;
-use joiner_vcenter::{Inventory, NoAnswer, VCenter};
+use joiner_sim_vcenter::{Inventory, NoAnswer, VCenter};
 
 pub(crate) const ADMIN: &str = "administrator@vsphere.local";
 

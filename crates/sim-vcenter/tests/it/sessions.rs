@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use joiner_vcenter::{Inventory, inventory::Account};
+use joiner_sim_vcenter::{Inventory, inventory::Account};
 
 use crate::support::{ADMIN, Client, Spec, inside, named, object};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use joiner_vcenter::{Inventory, Lost};
+use joiner_sim_vcenter::{Inventory, Lost};
 
 use crate::support::{Client, Object, Spec, inside};
 
