@@ -118,7 +118,7 @@ impl VCenter {
         self.look(|world| {
             let dc = world.estate.tree.find(world.estate.root, datacenter);
             let dc = dc.unwrap_or(world.estate.root);
-            let now = world.moment(world.now);
+            let now = world.moment(world.agenda.now());
             let vm = world.estate.add_vm(vm, dc, now)?;
             world.touch(vm);
             world.changes.structure();

@@ -18,14 +18,12 @@ mod hands;
 mod host_failure;
 mod identity;
 pub mod inventory;
-mod log;
 mod methods;
 mod picture;
 mod policies;
 mod properties;
 mod reference;
 mod rest;
-mod serve;
 mod session;
 mod soap;
 mod task;
@@ -35,13 +33,17 @@ mod views;
 mod wire;
 mod world;
 
+pub use joiner_sim::{
+    NoAnswer,
+    log::Call,
+    script::ScriptError,
+    serve::{ServeError, Serving},
+};
+
 pub use estate::PoolBounds;
 pub use guest::{GuestEvent, GuestVm};
 pub use hands::{Lost, NoSuchObject};
 pub use identity::serial_number;
 pub use inventory::{Inventory, InventoryError};
-pub use log::Call;
 pub use picture::{DatastorePicture, FailedTask, HostPicture, Picture, TaskPicture, VmPicture};
-pub use serve::{ServeError, Serving};
-pub use trouble::TroubleError;
-pub use vcenter::{GuestHook, NoAnswer, VCenter};
+pub use vcenter::VCenter;

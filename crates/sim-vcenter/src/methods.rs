@@ -68,7 +68,7 @@ impl World {
         }
         match call.name.as_str() {
             "RetrieveServiceContent" => Ok(returned(&service::service_content(self))),
-            "CurrentTime" => Ok(returned(&Value::Time(self.moment(self.now)))),
+            "CurrentTime" => Ok(returned(&Value::Time(self.moment(self.agenda.now())))),
             "Logout" => {
                 self.end_session(&session);
                 Ok(String::new())

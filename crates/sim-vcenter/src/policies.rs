@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use joiner_sim::Answered;
+
 use crate::{
     estate::Estate,
     fault::Fault,
@@ -9,7 +11,7 @@ use crate::{
     methods::returned,
     reference::Ref,
     session::{Standing, Viewer},
-    soap::{Answered, Call, failed, succeeded_in},
+    soap::{Call, failed, succeeded_in},
     wire::{element::Element, value::Value},
     world::World,
 };
@@ -61,7 +63,7 @@ impl World {
     pub(crate) fn answer_policies(&mut self, call: &Call, fault: Option<Fault>) -> Answered {
         // A session is told in the envelope; cookies are another service's.
         let key = call.session_in_envelope.as_deref();
-        let standing = self.sessions.standing(key, false, self.now, &self.behaviour);
+        let standing = self.sessions.standing(key, false, self.agenda.now(), &self.behaviour);
         self.forget_ended_sessions();
         let Standing::Live(viewer) = standing else {
             return failed(&Fault::not_authenticated());

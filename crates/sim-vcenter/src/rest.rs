@@ -9,12 +9,13 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
 
+use joiner_sim::Answered;
 pub(crate) use modules::{Modules, ROOT as MODULES};
 pub(crate) use tagging::Tagging;
 
 use crate::{
     session::{Refused, Standing, Viewer},
-    soap::{Answered, unavailable},
+    soap::unavailable,
     world::World,
 };
 
@@ -126,7 +127,7 @@ impl World {
             }
         } else {
             let key = ask.session.as_deref();
-            let standing = self.sessions.standing(key, true, self.now, &self.behaviour);
+            let standing = self.sessions.standing(key, true, self.agenda.now(), &self.behaviour);
             self.forget_ended_sessions();
             match standing {
                 Standing::Live(viewer) => self.rest(&viewer, ask),
@@ -148,7 +149,7 @@ impl World {
         let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
         let pair = decoded.as_deref().and_then(|text| text.split_once(':'));
         let Some((user, password)) = pair else { return Ok(Err(Refusal::unauthenticated())) };
-        match self.sessions.log_in(user, password, true, self.now, &self.behaviour) {
+        match self.sessions.log_in(user, password, true, self.agenda.now(), &self.behaviour) {
             Ok(session) => Ok(Ok(Some(json!(session.key)))),
             Err(Refused::Login(_)) => Ok(Err(Refusal::unauthenticated())),
             Err(Refused::TooMany) => Err(unavailable(503)),

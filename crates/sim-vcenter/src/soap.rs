@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use joiner_sim::Answered;
 use quick_xml::escape::escape;
 
 use crate::{
@@ -88,14 +89,6 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
     Some(key.trim().trim_matches('"').to_owned())
 }
 
-/// What a call came to.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    pub(crate) response: Response<Bytes>,
-    /// For the log.
-    pub(crate) outcome: String,
-}
-
 impl World {
     /// Who calls, or the answer to somebody who may not.
     pub(crate) fn admit(&mut self, call: &Call) -> Result<Viewer, Answered> {
@@ -116,7 +109,7 @@ impl World {
             return Err(failed(&Fault::new("InvalidRequest", problem)));
         }
         let key = call.session.as_deref();
-        let standing = self.sessions.standing(key, false, self.now, &self.behaviour);
+        let standing = self.sessions.standing(key, false, self.agenda.now(), &self.behaviour);
         self.forget_ended_sessions();
         match standing {
             Standing::Live(viewer) => Ok(viewer),
@@ -172,7 +165,7 @@ impl World {
     fn log_in(&mut self, call: &Element) -> Answered {
         let text = |name| call.text_of(name).unwrap_or_default();
         let (user, password) = (text("userName"), text("password"));
-        match self.sessions.log_in(user, password, false, self.now, &self.behaviour) {
+        match self.sessions.log_in(user, password, false, self.agenda.now(), &self.behaviour) {
             Ok(session) => {
                 let viewer = Viewer { session: session.key.clone(), account: session.account };
                 let content = returned(&service::session(self, &viewer));

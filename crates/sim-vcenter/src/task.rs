@@ -155,7 +155,7 @@ impl World {
             user: user.to_owned(),
             state: State::Queued,
             cancelled: false,
-            queued: self.now,
+            queued: self.agenda.now(),
             started: None,
             completed: None,
             percent: 0,
@@ -202,7 +202,7 @@ impl World {
         let Some(task) = self.tasks.all.get_mut(&reference) else { return };
         task.holds = holds;
         task.state = State::Running;
-        task.started = Some(self.now);
+        task.started = Some(self.agenda.now());
         let trouble = task.trouble.clone();
         let mut job = std::mem::replace(&mut task.job, Job::Nothing);
         let begun = job.begin(self);
@@ -262,7 +262,7 @@ impl World {
         let Some(task) = self.tasks.all.get_mut(&reference) else { return };
         let failed = matches!(state, State::Failed(_));
         task.state = state;
-        task.completed = Some(self.now);
+        task.completed = Some(self.agenda.now());
         let holds = task.holds.take();
         let mut job = std::mem::replace(&mut task.job, Job::Nothing);
         if failed {

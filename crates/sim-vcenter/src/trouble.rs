@@ -1,44 +1,27 @@
-//! What goes wrong, from a script.
+//! What goes wrong with a vCenter, besides what goes wrong with any simulated cloud.
 
 mod script;
 
 use std::time::Duration;
 
-pub use script::TroubleError;
+use joiner_sim::trouble::{self, CloudTrouble};
 
 use crate::fault::Fault;
 
 /// What goes wrong with a call.
+pub(crate) type Effect = trouble::Effect<VCenterTrouble>;
+
+/// What goes wrong with a call that has reached the vCenter.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Effect {
+pub(crate) enum VCenterTrouble {
     /// The call fails.
     Fault(Fault),
     /// The call begins a task, and that goes wrong.
     Task(TaskTrouble),
-    /// The connection breaks, before or after the call took effect.
-    Lost { after: bool },
-    /// No answer ever comes.
-    Silence { after: bool },
-    /// Something in front of the server answers.
-    Http(u16),
-    /// The answer takes its time.
-    Slow(Duration),
     /// All sessions are over, also the one of the call.
     ExpireSessions,
     /// Properties are read as if each of them were forbidden.
     AllMissing,
-}
-
-impl Effect {
-    /// Whether the trouble makes sense for a method, or for a verb and a path.
-    fn can_happen_to(&self, method: &str) -> bool {
-        match self {
-            Self::Fault(_) => !method.contains('/'),
-            Self::Task(_) => method.ends_with("_Task"),
-            Self::AllMissing => method == "RetrievePropertiesEx",
-            _ => true,
-        }
-    }
 }
 
 /// What goes wrong with a task.
@@ -54,84 +37,25 @@ pub(crate) enum TaskTrouble {
     Garbage,
 }
 
-/// What goes wrong with which calls.
-#[derive(Clone, Debug, PartialEq)]
-struct Rule {
-    effect: Effect,
-    /// The method, or the beginning of a REST path; any call if empty.
-    call: String,
-    /// The name or the id of the object, or the name of the VM that a clone makes; any if empty.
-    object: String,
-    /// How many calls get through first.
-    skip: u32,
-    /// How many times it happens; none for always.
-    times: Option<u32>,
-}
+impl CloudTrouble for VCenterTrouble {
+    const WORDS: &'static str = "`fault KIND`, `task fault KIND after TIME`, `task lasts TIME`, \
+                                 `task never ends`, `task garbage`, `expire sessions`, `all missing`";
 
-/// A call that is about to be made.
-#[derive(Clone, Debug)]
-pub(crate) struct Sighted<'c> {
-    /// The method, or verb and path.
-    pub(crate) method: &'c str,
-    /// Everything that the object could be called by.
-    pub(crate) names: Vec<String>,
-}
+    const POSSIBLE: &'static str = "REST paths know no faults but `http STATUS`, tasks are begun \
+                                    by methods that end in `_Task`, and `all missing` is an answer \
+                                    to RetrievePropertiesEx";
 
-/// All that will go wrong.
-#[derive(Debug, Default)]
-pub(crate) struct Trouble {
-    rules: Vec<Counted>,
-}
-
-#[derive(Debug)]
-struct Counted {
-    rule: Rule,
-    seen: u32,
-    happened: u32,
-}
-
-impl Trouble {
-    pub(crate) fn add(&mut self, script: &str) -> Result<(), TroubleError> {
-        let rules = script::parse(script)?;
-        self.rules.extend(rules.into_iter().map(|rule| Counted { rule, seen: 0, happened: 0 }));
-        Ok(())
+    fn read<'a, 'w>(words: &'a [&'w str]) -> Result<Option<(Self, &'a [&'w str])>, String> {
+        script::read(words)
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.rules.clear();
-    }
-
-    /// How many times something went wrong.
-    pub(crate) fn happened(&self) -> u32 {
-        self.rules.iter().map(|counted| counted.happened).sum()
-    }
-
-    /// What goes wrong with a call: the first rule that fits.
-    pub(crate) fn strike(&mut self, call: &Sighted<'_>) -> Option<Effect> {
-        for counted in &mut self.rules {
-            let rule = &counted.rule;
-            let spent = rule.times.is_some_and(|times| counted.happened >= times);
-            if spent || !rule.fits(call) {
-                continue;
-            }
-            counted.seen += 1;
-            if counted.seen > rule.skip {
-                counted.happened += 1;
-                return Some(rule.effect.clone());
-            }
+    /// Whether the trouble makes sense for a method, or for a verb and a path.
+    fn can_happen_to(&self, call: &str) -> bool {
+        match self {
+            Self::Fault(_) => !call.contains('/'),
+            Self::Task(_) => call.ends_with("_Task"),
+            Self::AllMissing => call == "RetrievePropertiesEx",
+            Self::ExpireSessions => true,
         }
-        None
-    }
-}
-
-impl Rule {
-    fn fits(&self, call: &Sighted<'_>) -> bool {
-        let path = call.method.split_once(' ').map(|(_, path)| path);
-        let method = self.call.is_empty()
-            || self.call == call.method
-            || path.is_some_and(|path| path.starts_with(&self.call));
-        method
-            && self.effect.can_happen_to(call.method)
-            && (self.object.is_empty() || call.names.contains(&self.object))
     }
 }

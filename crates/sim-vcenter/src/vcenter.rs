@@ -1,56 +1,32 @@
 //! The vCenter itself: what programs hold.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use joiner_clock::Clock;
-use tokio::sync::Notify;
+use joiner_sim::{
+    Answered, NoAnswer, Server, Simulation, World as _,
+    log::{Call as Logged, Log},
+    script::ScriptError,
+    serve::{ServeError, Serving, serve},
+    trouble::{Sighted, Trouble, around},
+};
 
 use crate::{
     fault::Fault,
     guest::GuestEvent,
     inventory::{Inventory, InventoryError},
-    log::{Call as Logged, Log},
     methods::wrap,
     rest::{self, Ask},
-    soap::{self, Answered, Call, Inside},
-    trouble::{Effect, Sighted, Trouble, TroubleError},
+    soap::{self, Call, Inside},
+    trouble::{Effect, VCenterTrouble},
     world::World,
 };
 
 /// A vCenter in the process. Clones are the same one.
 #[derive(Clone, Debug)]
-pub struct VCenter(Arc<Inner>);
-
-struct Inner {
-    world: Mutex<World>,
-    clock: Clock,
-    /// Wakes those who wait for something to change.
-    changed: Notify,
-    hook: Mutex<Option<GuestHook>>,
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VCenter").field("clock", &self.clock).finish_non_exhaustive()
-    }
-}
-
-/// Who is told what happens to guests.
-pub type GuestHook = Arc<dyn Fn(&GuestEvent) + Send + Sync>;
-
-/// The connection broke before an answer came. Whether the call took effect is not known to who
-/// made it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the connection broke before an answer came")]
-pub struct NoAnswer;
+pub struct VCenter(Simulation<World>);
 
 /// What was asked.
 enum Asked {
@@ -65,24 +41,25 @@ enum Asked {
 impl VCenter {
     /// A vCenter that looks after what is described, by this clock.
     pub fn new(inventory: Inventory, clock: Clock) -> Result<Self, InventoryError> {
-        let world = Mutex::new(World::new(inventory, &clock)?);
-        let (changed, hook) = (Notify::new(), Mutex::default());
-        Ok(Self(Arc::new(Inner { world, clock, changed, hook })))
+        let world = World::new(inventory, &clock)?;
+        Ok(Self(Simulation::new(world, clock)))
     }
 
     /// Tells somebody what happens to guests from now on. Things happen when they are due while
     /// somebody [runs](Self::run) this vCenter, and at the next call otherwise.
     pub fn on_guest(&self, hook: impl Fn(&GuestEvent) + Send + Sync + 'static) {
-        *lock(&self.0.hook) = Some(Arc::new(hook));
+        self.0.on_event(hook);
     }
 
     /// Lets everything happen when it is due. Never ends.
     pub async fn run(&self) {
-        loop {
-            let changed = self.0.changed.notified();
-            let due = self.look(|world| world.next_due());
-            self.until_change(changed, due).await;
-        }
+        self.0.run().await;
+    }
+
+    /// Serves this vCenter on any free port of the loopback interface, in plain text or with a
+    /// certificate that nobody has signed.
+    pub async fn serve(&self, tls: bool) -> Result<Serving, ServeError> {
+        serve(self.clone(), tls.then_some("vcenter.example")).await
     }
 
     /// Answers a request.
@@ -111,61 +88,45 @@ impl VCenter {
                 Asked::Soap(Ok(call)) => call.object_names(world),
                 _ => Vec::new(),
             };
-            let effect = world.trouble.strike(&Sighted { method: &method, names });
-            if effect == Some(Effect::ExpireSessions) {
+            let effect = world.trouble.strike(&Sighted { call: &method, names });
+            if effect == Some(Effect::Cloud(VCenterTrouble::ExpireSessions)) {
                 world.sessions.expire_all();
                 world.forget_ended_sessions();
             }
             effect
         });
-        let answered = match &effect {
-            Some(Effect::Http(status)) => Ok(soap::unavailable(*status)),
-            Some(Effect::Lost { after: false }) => Err("lost, no effect"),
-            Some(Effect::Silence { after: false }) => Err("silence, no effect"),
-            effect => {
-                if let Some(Effect::Slow(delay)) = effect {
-                    self.0.clock.sleep(*delay).await;
-                }
-                let answered = self.answer_truly(&asked, effect.as_ref()).await;
-                match effect {
-                    Some(Effect::Lost { .. }) => Err("lost, took effect"),
-                    Some(Effect::Silence { .. }) => Err("silence, took effect"),
-                    _ => Ok(answered),
-                }
-            }
+        let trouble = match &effect {
+            Some(Effect::Cloud(trouble)) => Some(trouble),
+            _ => None,
         };
-        let outcome = match &answered {
-            Ok(answered) => answered.outcome.clone(),
-            Err(why) => (*why).to_owned(),
-        };
-        self.note(&asked, method, outcome);
-        match (answered, effect) {
-            (Ok(answered), _) => Ok(answered.response),
-            (Err(_), Some(Effect::Silence { .. })) => std::future::pending().await,
-            (Err(_), _) => Err(NoAnswer),
-        }
+        let truly = || self.answer_truly(&asked, trouble);
+        let ending = around(effect.as_ref(), self.0.clock(), truly).await;
+        self.note(&asked, method, ending.outcome().to_owned());
+        ending.arrive().await
     }
 
-    async fn answer_truly(&self, asked: &Asked, effect: Option<&Effect>) -> Answered {
+    async fn answer_truly(&self, asked: &Asked, trouble: Option<&VCenterTrouble>) -> Answered {
         match asked {
             Asked::Soap(Err(problem)) | Asked::Policies(Err(problem)) => soap::unreadable(problem),
             Asked::Policies(Ok(call)) => {
-                let fault = match effect {
-                    Some(Effect::Fault(fault)) => Some(fault.clone()),
+                let fault = match trouble {
+                    Some(VCenterTrouble::Fault(fault)) => Some(fault.clone()),
                     _ => None,
                 };
                 self.look(|world| world.answer_policies(call, fault))
             }
             Asked::Soap(Ok(call)) => {
-                let inside = match effect {
-                    Some(Effect::Fault(fault)) => {
+                let inside = match trouble {
+                    Some(VCenterTrouble::Fault(fault)) => {
                         Inside { fault: Some(fault.clone()), ..Inside::default() }
                     }
-                    Some(Effect::Task(task)) => {
+                    Some(VCenterTrouble::Task(task)) => {
                         Inside { task: Some(task.clone()), ..Inside::default() }
                     }
-                    Some(Effect::AllMissing) => Inside { all_missing: true, ..Inside::default() },
-                    _ => Inside::default(),
+                    Some(VCenterTrouble::AllMissing) => {
+                        Inside { all_missing: true, ..Inside::default() }
+                    }
+                    Some(VCenterTrouble::ExpireSessions) | None => Inside::default(),
                 };
                 if call.element.name == "WaitForUpdatesEx" && inside.fault.is_none() {
                     self.wait_for_updates(call).await
@@ -190,10 +151,10 @@ impl VCenter {
         let updates_max = number("maxObjectUpdates").filter(|max| *max > 0);
         let updates_max = updates_max.map_or(usize::MAX, |max| max as usize);
         let version = call.element.text_of("version").unwrap_or_default();
-        let started = self.0.clock.running();
+        let started = self.0.clock().running();
         let mut cancelled = None;
         loop {
-            let changed = self.0.changed.notified();
+            let changed = self.0.changed();
             let looked = self.look(|world| {
                 let viewer = world.admit(call)?;
                 let collector = world.present(call.element.child("_this"));
@@ -215,27 +176,12 @@ impl VCenter {
                 return soap::succeeded("WaitForUpdatesEx", &wrap(&updates));
             }
             let left = patience
-                .map(|patience| (started + patience).saturating_sub(self.0.clock.running()));
+                .map(|patience| (started + patience).saturating_sub(self.0.clock().running()));
             if left.is_some_and(|left| left.is_zero()) {
                 return soap::succeeded("WaitForUpdatesEx", "");
             }
             let due = [left, due].into_iter().flatten().min();
-            self.until_change(changed, due).await;
-        }
-    }
-
-    /// Waits until something was changed, or until something is due.
-    async fn until_change(&self, changed: impl Future<Output = ()>, due: Option<Duration>) {
-        let time = async {
-            match due {
-                Some(due) => self.0.clock.sleep(due).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = changed => {}
-            () = time => {}
+            self.0.until_change(changed, due).await;
         }
     }
 
@@ -247,38 +193,20 @@ impl VCenter {
             _ => (String::new(), None),
         };
         self.look(|world| {
-            let session = session.unwrap_or_default();
-            let at = world.now;
-            world.log.push(Logged { at, method, object, session, outcome });
+            let caller = session.unwrap_or_default();
+            let at = world.agenda.now();
+            world.log.push(Logged { at, method, object, caller, outcome });
         });
     }
 
     /// Looks at the world as it is now, and tells what came of that.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
-        let (result, changed, events) = {
-            let mut world = lock(&self.0.world);
-            let before = world.changes.now();
-            world.catch_up(&self.0.clock);
-            let result = look(&mut world);
-            (result, world.changes.now() != before, std::mem::take(&mut world.guest_events))
-        };
-        if changed {
-            self.0.changed.notify_waiters();
-        }
-        if !events.is_empty() {
-            let hook = lock(&self.0.hook).clone();
-            for event in events {
-                if let Some(hook) = &hook {
-                    hook(&event);
-                }
-            }
-        }
-        result
+        self.0.look(look)
     }
 
     /// Lets things go wrong as a script says, besides what goes wrong already. The words are those
     /// of `docs/sim-vcenter.md`.
-    pub fn trouble(&self, script: &str) -> Result<(), TroubleError> {
+    pub fn trouble(&self, script: &str) -> Result<(), ScriptError> {
         self.look(|world| world.trouble.add(script))
     }
 
@@ -303,21 +231,8 @@ impl VCenter {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl tower_service::Service<Request<Bytes>> for VCenter {
-    type Response = Response<Bytes>;
-    type Error = NoAnswer;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Bytes>, NoAnswer>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), NoAnswer>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        let vcenter = self.clone();
-        Box::pin(async move { vcenter.answer(request).await })
+impl Server for VCenter {
+    async fn answer(&self, request: Request<Bytes>) -> Result<Response<Bytes>, NoAnswer> {
+        VCenter::answer(self, request).await
     }
 }

@@ -4,13 +4,11 @@
 //! it catch up with the clock: everything that was due happens in order, each at its own time. So
 //! it does not matter who looked when, only what was asked.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Duration,
-};
+use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use joiner_clock::Clock;
+use joiner_sim::{Agenda, log::Log, trouble::Trouble};
 
 use crate::{
     changes::Changes,
@@ -18,19 +16,15 @@ use crate::{
     estate::Estate,
     guest::GuestEvent,
     inventory::{About, Behaviour, Inventory, InventoryError},
-    log::Log,
     policies::Policy,
     reference::Ref,
     rest::{Modules, Tagging},
     session::Sessions,
     task::Tasks,
-    trouble::Trouble,
+    trouble::VCenterTrouble,
     views::Views,
     wire::schema::Schema,
 };
-
-/// By how much a clock has to be off before it was set.
-const CLOCK_SET: SignedDuration = SignedDuration::from_secs(1);
 
 /// Everything.
 #[derive(Debug)]
@@ -45,16 +39,11 @@ pub(crate) struct World {
     pub(crate) collectors: Collectors,
     pub(crate) tagging: Tagging,
     pub(crate) modules: Modules,
-    pub(crate) trouble: Trouble,
+    pub(crate) trouble: Trouble<VCenterTrouble>,
     pub(crate) log: Log,
     /// What happened to guests and was not told yet.
-    pub(crate) guest_events: VecDeque<GuestEvent>,
-    /// How long the clock has been going.
-    pub(crate) now: Duration,
-    /// What the clock says at zero.
-    epoch: Timestamp,
-    agenda: BTreeMap<(Duration, u64), Due>,
-    planned: u64,
+    pub(crate) guest_events: Vec<GuestEvent>,
+    pub(crate) agenda: Agenda<Due>,
     pub(crate) changes: Changes,
 }
 
@@ -80,7 +69,7 @@ impl World {
         let mut estate = Estate::build(&inventory.datacenters, clock.now())?;
         estate.policies = Policy::build(&inventory.storage_policies, &mut estate)?;
         let sessions = Sessions::new(&inventory.accounts, &estate)?;
-        let mut world = Self {
+        Ok(Self {
             schema: Schema::new(),
             about: inventory.about,
             behaviour: inventory.behaviour,
@@ -93,37 +82,10 @@ impl World {
             modules: Modules::default(),
             trouble: Trouble::default(),
             log: Log::default(),
-            guest_events: VecDeque::new(),
-            now: Duration::ZERO,
-            epoch: clock.now(),
-            agenda: BTreeMap::new(),
-            planned: 0,
+            guest_events: Vec::new(),
+            agenda: Agenda::new(clock),
             changes: Changes::default(),
-        };
-        world.catch_up(clock);
-        Ok(world)
-    }
-
-    /// Lets everything happen that was due by now.
-    pub(crate) fn catch_up(&mut self, clock: &Clock) {
-        let until = clock.running().max(self.now);
-        let passed = SignedDuration::try_from(until).unwrap_or(SignedDuration::MAX);
-        let epoch = clock.now().saturating_sub(passed).unwrap_or(Timestamp::MIN);
-        // The time of day and the time that passes are read one after the other: a little off is
-        // no reason to tell another time of what has happened.
-        if epoch.duration_since(self.epoch).abs() > CLOCK_SET {
-            self.epoch = epoch;
-        }
-        while let Some(first) = self.agenda.first_entry() {
-            let (at, _) = *first.key();
-            if at > until {
-                break;
-            }
-            let due = first.remove();
-            self.now = at;
-            self.happen(due);
-        }
-        self.now = until;
+        })
     }
 
     fn happen(&mut self, due: Due) {
@@ -140,19 +102,12 @@ impl World {
 
     /// Puts something on the agenda.
     pub(crate) fn plan(&mut self, after: Duration, due: Due) {
-        self.planned += 1;
-        self.agenda.insert((self.now.saturating_add(after), self.planned), due);
-    }
-
-    /// How long until something happens; none if nothing will.
-    pub(crate) fn next_due(&self) -> Option<Duration> {
-        self.agenda.keys().next().map(|(at, _)| at.saturating_sub(self.now))
+        self.agenda.plan(after, due);
     }
 
     /// What the clock said at a time.
     pub(crate) fn moment(&self, at: Duration) -> Timestamp {
-        let passed = SignedDuration::try_from(at).unwrap_or(SignedDuration::MAX);
-        self.epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
+        self.agenda.moment(at)
     }
 
     /// Takes note that a VM or a task has changed.
@@ -170,5 +125,28 @@ impl World {
             || self.views.has(object)
             || self.collectors.has(object)
             || (object.number == 0 && object.kind.exists_once())
+    }
+}
+
+impl joiner_sim::World for World {
+    type Event = GuestEvent;
+
+    fn catch_up(&mut self, clock: &Clock) {
+        let until = self.agenda.read(clock);
+        while let Some(due) = self.agenda.take_due(until) {
+            self.happen(due);
+        }
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        self.agenda.next_due()
+    }
+
+    fn changes(&self) -> u64 {
+        self.changes.now().all
+    }
+
+    fn take_events(&mut self) -> Vec<GuestEvent> {
+        std::mem::take(&mut self.guest_events)
     }
 }

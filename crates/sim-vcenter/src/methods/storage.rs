@@ -53,7 +53,7 @@ impl World {
                 vec![
                     ("key", Value::text((at + 1).to_string())),
                     ("type", Value::text("V1")),
-                    ("time", Time(self.moment(self.now))),
+                    ("time", Time(self.moment(self.agenda.now()))),
                     ("rating", Int(5 - at.min(4) as i32)),
                     ("reason", Value::text("storagePlacement")),
                     ("reasonText", Value::text("Satisfy storage initial placement requests")),

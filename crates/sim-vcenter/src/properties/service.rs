@@ -15,7 +15,7 @@ pub(super) fn of_service<'w>(
     name: &str,
 ) -> Option<Value<'w>> {
     Some(match (object.kind, name) {
-        (Kind::ServiceInstance, "serverClock") => Time(world.moment(world.now)),
+        (Kind::ServiceInstance, "serverClock") => Time(world.moment(world.agenda.now())),
         (Kind::ServiceInstance, "content") => service_content(world),
         (Kind::SessionManager, "currentSession") => session(world, viewer),
         (Kind::TaskManager, "recentTask") => Value::refs(world.tasks.recent()),

@@ -85,7 +85,7 @@ impl CloneOrder {
         let Some(made) = self.made.take() else { return Err(Fault::gone(self.source)) };
         let vm = world.estate.next(Kind::VirtualMachine);
         let mut made = *made;
-        made.created = world.moment(world.now);
+        made.created = world.moment(world.agenda.now());
         world.estate.tree.insert(vm, &self.name, Some(self.folder));
         world.estate.vms.insert(vm, made);
         world.touch(vm);

@@ -94,7 +94,7 @@ impl World {
 
     pub(crate) fn power_on(&mut self, vm: Ref, asked: Option<Ref>) -> Result<(), Fault> {
         let host = self.find_host(vm, asked)?;
-        let (now, boot) = (self.now, self.behaviour.durations.boot);
+        let (now, boot) = (self.agenda.now(), self.behaviour.durations.boot);
         let name = self.estate.name(vm).to_owned();
         let Some(own) = self.estate.vms.get_mut(&vm) else { return Err(Fault::gone(vm)) };
         if own.host != host && self.views.have_hosts() {
@@ -114,7 +114,7 @@ impl World {
             memory_mib: own.memory_mib,
             disk_gib: own.disks().next().map_or(0, |disk| disk.bytes >> 30),
         });
-        self.guest_events.push_back(event);
+        self.guest_events.push(event);
         self.touch(vm);
         self.plan(boot, Due::GuestUp(vm, run));
         Ok(())
@@ -129,13 +129,13 @@ impl World {
         own.power = Power::Off;
         own.guest = None;
         let event = GuestEvent::PoweredOff { name, uuid: own.uuid.clone() };
-        self.guest_events.push_back(event);
+        self.guest_events.push(event);
         self.touch(vm);
     }
 
     pub(super) fn take_snapshot(&mut self, vm: Ref, name: &str) -> Result<Ref, Fault> {
         let snapshot = self.estate.next(Kind::VirtualMachineSnapshot);
-        let created = self.moment(self.now);
+        let created = self.moment(self.agenda.now());
         let Some(own) = self.estate.vms.get_mut(&vm) else { return Err(Fault::gone(vm)) };
         own.snapshots.push(Snapshot { reference: snapshot, name: name.to_owned(), created });
         self.estate.snapshots.insert(snapshot, vm);
@@ -153,7 +153,7 @@ impl World {
         }
         own.guest = guest;
         let event = GuestEvent::Booted { name, uuid: own.uuid.clone() };
-        self.guest_events.push_back(event);
+        self.guest_events.push(event);
         self.touch(vm);
     }
 

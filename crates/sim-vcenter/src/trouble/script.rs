@@ -20,85 +20,35 @@
 //! `before` means that the call has no effect, `after` that it has. Without `on`, any call is meant;
 //! without a count, the next one.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use super::{Effect, Rule, TaskTrouble};
+use joiner_sim::script::duration;
+
+use super::{TaskTrouble, VCenterTrouble};
 use crate::{fault::Fault, reference::Ref, wire::value::Value};
 
-/// A line that cannot be understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TroubleError {
-    /// Which line, from 1.
-    pub line: usize,
-    /// What is wrong, and what would be right.
-    pub problem: String,
-}
-
-impl fmt::Display for TroubleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {} of the script of trouble: {}", self.line, self.problem)
-    }
-}
-
-impl std::error::Error for TroubleError {}
-
-/// Reads a script. Empty lines and what follows a `#` do not count.
-pub(super) fn parse(script: &str) -> Result<Vec<Rule>, TroubleError> {
-    let mut rules = Vec::new();
-    for (index, text) in script.lines().enumerate() {
-        let text = text.split('#').next().unwrap_or_default();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        if !words.is_empty() {
-            let at = |problem| TroubleError { line: index + 1, problem };
-            rules.push(rule(&words).map_err(at)?);
-        }
-    }
-    Ok(rules)
-}
-
-fn rule(words: &[&str]) -> Result<Rule, String> {
-    let (effect, rest) = effect(words)?;
-    let (call, rest) = match rest {
-        ["on", call, rest @ ..] => ((*call).to_owned(), rest),
-        rest => (String::new(), rest),
-    };
-    let (object, rest) = match rest {
-        ["of", name, rest @ ..] => (name.trim_matches('"').to_owned(), rest),
-        rest => (String::new(), rest),
-    };
-    let (skip, rest) = match rest {
-        ["after", count, "calls", rest @ ..] => (number(count)?, rest),
-        rest => (0, rest),
-    };
-    let times = match rest {
-        [] | ["once"] => Some(1),
-        ["always"] => None,
-        [count, "times"] => Some(number(count)?),
-        other => {
-            let other = other.join(" ");
-            return Err(format!(
-                "cannot understand {other:?}; after what goes wrong comes `on CALL`, `of OBJECT`, \
-                 `after N calls`, and `once`, `always` or `N times`"
-            ));
-        }
-    };
-    if !call.is_empty() && !effect.can_happen_to(&call) {
-        return Err(format!(
-            "that cannot happen to {call}: REST paths know no faults but `http STATUS`, tasks are \
-             begun by methods that end in `_Task`, and `all missing` is an answer to \
-             RetrievePropertiesEx"
-        ));
-    }
-    Ok(Rule { effect, call, object, skip, times })
-}
-
-fn effect<'a, 'w>(words: &'a [&'w str]) -> Result<(Effect, &'a [&'w str]), String> {
-    Ok(match words {
+/// Reads the beginning of a line.
+pub(super) fn read<'a, 'w>(
+    words: &'a [&'w str],
+) -> Result<Option<(VCenterTrouble, &'a [&'w str])>, String> {
+    Ok(Some(match words {
         ["fault", kind, rest @ ..] => {
             let (fault, rest) = fault(kind, rest)?;
-            (Effect::Fault(fault), rest)
+            (VCenterTrouble::Fault(fault), rest)
         }
-        ["task", "fault", kind, rest @ ..] => {
+        ["task", rest @ ..] => {
+            let Some((task, rest)) = task(rest)? else { return Ok(None) };
+            (VCenterTrouble::Task(task), rest)
+        }
+        ["expire", "sessions", rest @ ..] => (VCenterTrouble::ExpireSessions, rest),
+        ["all", "missing", rest @ ..] => (VCenterTrouble::AllMissing, rest),
+        _ => return Ok(None),
+    }))
+}
+
+fn task<'a, 'w>(words: &'a [&'w str]) -> Result<Option<(TaskTrouble, &'a [&'w str])>, String> {
+    Ok(Some(match words {
+        ["fault", kind, rest @ ..] => {
             let (fault, rest) = fault(kind, rest)?;
             let (after, rest) = match rest {
                 ["after", time, rest @ ..] if !matches!(rest, ["calls", ..]) => {
@@ -106,36 +56,13 @@ fn effect<'a, 'w>(words: &'a [&'w str]) -> Result<(Effect, &'a [&'w str]), Strin
                 }
                 rest => (Duration::ZERO, rest),
             };
-            (Effect::Task(TaskTrouble::Fails { after, fault }), rest)
+            (TaskTrouble::Fails { after, fault }, rest)
         }
-        ["task", "lasts", time, rest @ ..] => {
-            (Effect::Task(TaskTrouble::Lasts(duration(time)?)), rest)
-        }
-        ["task", "never", "ends", rest @ ..] => (Effect::Task(TaskTrouble::NeverEnds), rest),
-        ["task", "garbage", rest @ ..] => (Effect::Task(TaskTrouble::Garbage), rest),
-        ["lost", when @ ("before" | "after"), rest @ ..] => {
-            (Effect::Lost { after: *when == "after" }, rest)
-        }
-        ["silence", when @ ("before" | "after"), rest @ ..] => {
-            (Effect::Silence { after: *when == "after" }, rest)
-        }
-        ["http", status, rest @ ..] => {
-            let status = status.parse().ok().filter(|status| (400..=599).contains(status));
-            (Effect::Http(status.ok_or("`http` needs a status from 400 to 599")?), rest)
-        }
-        ["slow", time, rest @ ..] => (Effect::Slow(duration(time)?), rest),
-        ["expire", "sessions", rest @ ..] => (Effect::ExpireSessions, rest),
-        ["all", "missing", rest @ ..] => (Effect::AllMissing, rest),
-        other => {
-            return Err(format!(
-                "cannot understand {:?}; write `fault KIND`, `task fault KIND after TIME`, \
-                 `task lasts TIME`, `task never ends`, `task garbage`, `lost before|after`, \
-                 `silence before|after`, `http STATUS`, `slow TIME`, `expire sessions` or \
-                 `all missing`",
-                other.join(" ")
-            ));
-        }
-    })
+        ["lasts", time, rest @ ..] => (TaskTrouble::Lasts(duration(time)?), rest),
+        ["never", "ends", rest @ ..] => (TaskTrouble::NeverEnds, rest),
+        ["garbage", rest @ ..] => (TaskTrouble::Garbage, rest),
+        _ => return Ok(None),
+    }))
 }
 
 /// A fault with its fields, which are written as `name=value`.
@@ -156,29 +83,18 @@ fn fault<'a, 'w>(kind: &str, words: &'a [&'w str]) -> Result<(Fault, &'a [&'w st
     Ok((fault, rest))
 }
 
-fn number(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("{text:?} is no number of calls"))
-}
-
-/// A time such as `1500ms`, `30s`, `20m`, `24h`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let (count, unit) = text.split_at(split);
-    let wrong = || format!("{text:?} is no time; write it as 1500ms, 30s, 20m or 24h");
-    let count: u64 = count.parse().map_err(|_| wrong())?;
-    let millis = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(wrong()),
-    };
-    count.checked_mul(millis).map(Duration::from_millis).ok_or_else(wrong)
-}
-
 #[cfg(test)]
 mod tests {
+    use joiner_sim::{
+        script::ScriptError,
+        trouble::{self, Rule},
+    };
+
     use super::*;
+
+    fn parse(script: &str) -> Result<Vec<Rule<VCenterTrouble>>, ScriptError> {
+        trouble::parse(script)
+    }
 
     #[test]
     fn the_lines_of_the_documentation_are_understood() {
@@ -189,15 +105,15 @@ mod tests {
         let rules = parse(&script.join("\n")).unwrap();
         assert_eq!(rules.len(), 13);
         assert_eq!(rules[1].object, "web-1");
-        assert_eq!((rules[2].skip, rules[2].times), (2, Some(1)));
-        assert_eq!(rules[9].times, None);
+        assert_eq!((rules[2].often.skip, rules[2].often.times), (2, Some(1)));
+        assert_eq!(rules[9].often.times, None);
     }
 
     #[test]
     fn what_is_not_understood_is_told_with_its_line_and_a_remedy() {
         let problem = |script: &str| parse(script).unwrap_err().to_string();
         assert!(problem("\nfoul").starts_with(
-            "line 2 of the script of trouble: cannot understand \"foul\"; write `fault KIND`"
+            "line 2 of the fault script: cannot understand \"foul\"; write `fault KIND`"
         ));
         assert!(problem("http 200").contains("400 to 599"));
         for time in ["3", "s", "-1s", "1d", "18446744073709551615h"] {

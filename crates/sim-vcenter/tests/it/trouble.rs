@@ -193,7 +193,7 @@ async fn calls_are_counted_with_their_object_and_session() {
         ("Destroy_Task", "VirtualMachine:vm-999")
     );
     assert_eq!(last.outcome, "ManagedObjectNotFound");
-    assert!(client.cookie.unwrap().contains(&last.session));
+    assert!(client.cookie.unwrap().contains(&last.caller));
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,5 +205,5 @@ async fn the_script_of_the_documentation_is_understood() {
     let client = Client::small().await;
     client.vcenter.trouble(script).unwrap();
     let problem = client.vcenter.trouble("lost").unwrap_err();
-    assert!(problem.to_string().starts_with("line 1 of the script of trouble"), "{problem}");
+    assert!(problem.to_string().starts_with("line 1 of the fault script"), "{problem}");
 }

@@ -1,4 +1,4 @@
-//! The vCenter on a port of this machine, for clients that want a socket.
+//! A simulated cloud on a port of the loopback interface, for clients that want a socket.
 
 use std::{fmt::Write as _, io, net::SocketAddr, sync::Arc};
 
@@ -19,13 +19,13 @@ use tokio_rustls::{
     rustls::{self, ServerConfig, crypto::ring::default_provider, pki_types::PrivatePkcs8KeyDer},
 };
 
-use crate::{NoAnswer, VCenter};
+use crate::server::{NoAnswer, Server};
 
-/// Why a vCenter cannot be served.
+/// Why a simulated cloud cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// No port could be had.
-    #[error("cannot listen on a port of this machine")]
+    /// No port is free.
+    #[error("cannot listen on a port of the loopback interface")]
     Listen(#[source] io::Error),
     /// No certificate could be made.
     #[error("cannot make a certificate")]
@@ -35,7 +35,7 @@ pub enum ServeError {
     Tls(#[from] rustls::Error),
 }
 
-/// A vCenter that is being served. Dropping it ends the service.
+/// A simulated cloud that is served. Dropping it ends the service.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -50,22 +50,21 @@ struct Certificate {
     der: Vec<u8>,
 }
 
-impl VCenter {
-    /// Serves this vCenter on any free port of the loopback interface, in plain text or with a
-    /// certificate that nobody has signed.
-    pub async fn serve(&self, tls: bool) -> Result<Serving, ServeError> {
-        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-        let listener = TcpListener::bind(loopback).await.map_err(ServeError::Listen)?;
-        let address = listener.local_addr().map_err(ServeError::Listen)?;
-        let (acceptor, certificate) = if tls {
-            let (config, certificate) = self_signed()?;
+/// Serves a simulated cloud on a free port of the loopback interface: over TLS with a self-signed
+/// certificate of this name, and in plain text without a name.
+pub async fn serve(server: impl Server, certificate: Option<&str>) -> Result<Serving, ServeError> {
+    let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+    let listener = TcpListener::bind(loopback).await.map_err(ServeError::Listen)?;
+    let address = listener.local_addr().map_err(ServeError::Listen)?;
+    let (acceptor, certificate) = match certificate {
+        Some(name) => {
+            let (config, certificate) = self_signed(name)?;
             (Some(TlsAcceptor::from(Arc::new(config))), Some(certificate))
-        } else {
-            (None, None)
-        };
-        let task = tokio::spawn(accept(listener, acceptor, self.clone()));
-        Ok(Serving { address, certificate, task })
-    }
+        }
+        None => (None, None),
+    };
+    let task = tokio::spawn(accept(listener, acceptor, server));
+    Ok(Serving { address, certificate, task })
 }
 
 impl Serving {
@@ -118,48 +117,48 @@ fn thumbprint(algorithm: &'static Algorithm, der: &[u8]) -> String {
     text
 }
 
-async fn accept(listener: TcpListener, acceptor: Option<TlsAcceptor>, vcenter: VCenter) {
+async fn accept(listener: TcpListener, acceptor: Option<TlsAcceptor>, server: impl Server) {
     let mut connections = JoinSet::new();
     loop {
         // A caller that hung up before it was let in is of no concern.
         let Ok((stream, _)) = listener.accept().await else { continue };
-        connections.spawn(connection(stream, acceptor.clone(), vcenter.clone()));
+        connections.spawn(connection(stream, acceptor.clone(), server.clone()));
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn connection(stream: TcpStream, acceptor: Option<TlsAcceptor>, vcenter: VCenter) {
+async fn connection(stream: TcpStream, acceptor: Option<TlsAcceptor>, server: impl Server) {
     match acceptor {
-        None => speak(stream, vcenter).await,
+        None => speak(stream, server).await,
         Some(acceptor) => {
             // A handshake that fails is the caller's business: it has the error.
             if let Ok(stream) = acceptor.accept(stream).await {
-                speak(stream, vcenter).await;
+                speak(stream, server).await;
             }
         }
     }
 }
 
-async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, vcenter: VCenter) {
-    let service = service_fn(move |request| answer(vcenter.clone(), request));
+async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, server: impl Server) {
+    let service = service_fn(move |request| answer(server.clone(), request));
     // An answer that is lost breaks the connection, which is all that the caller ever learns.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn answer(
-    vcenter: VCenter,
+    server: impl Server,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, NoAnswer> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| NoAnswer)?.to_bytes();
-    let response = vcenter.answer(Request::from_parts(head, body)).await?;
+    let response = server.answer(Request::from_parts(head, body)).await?;
     Ok(response.map(Full::new))
 }
 
-fn self_signed() -> Result<(ServerConfig, Certificate), ServeError> {
+fn self_signed(name: &str) -> Result<(ServerConfig, Certificate), ServeError> {
     let key = KeyPair::generate()?;
     let mut own = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()])?;
-    own.distinguished_name.push(DnType::CommonName, "vcenter.example");
+    own.distinguished_name.push(DnType::CommonName, name);
     let certificate = own.self_signed(&key)?;
     let private = PrivatePkcs8KeyDer::from(key.serialize_der());
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))

@@ -1,4 +1,4 @@
-//! What was asked, for tests that count and for pictures.
+//! Which calls a simulated cloud was asked, for tests that count and for pictures.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,25 +13,26 @@ const REMEMBERED_MAX: usize = 100_000;
 pub struct Call {
     /// When, counted as the clock counts.
     pub at: Duration,
-    /// The method; for REST the verb and the path.
+    /// The method or the command; for REST the verb, the path and the query.
     pub method: String,
-    /// The object it was made on, as `VirtualMachine:vm-42`.
+    /// The object it was made on, as `VirtualMachine:vm-42`; empty if there was none.
     pub object: String,
-    /// The session that made it; empty if there was none.
-    pub session: String,
-    /// What came of it: `ok`, the name of a fault, an HTTP status, or that no answer was given.
+    /// Who made it: a session or an account; empty if that is unknown.
+    pub caller: String,
+    /// The result: `ok`, the name of a fault, a code, or that no answer was given.
     pub outcome: String,
 }
 
 /// All calls.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
+pub struct Log {
     calls: VecDeque<Call>,
     counts: BTreeMap<String, u64>,
 }
 
 impl Log {
-    pub(crate) fn push(&mut self, call: Call) {
+    /// Takes note of a call.
+    pub fn push(&mut self, call: Call) {
         *self.counts.entry(call.method.clone()).or_default() += 1;
         if self.calls.len() == REMEMBERED_MAX {
             self.calls.pop_front();
@@ -39,11 +40,13 @@ impl Log {
         self.calls.push_back(call);
     }
 
-    pub(crate) fn calls(&self) -> Vec<Call> {
+    /// The calls that are remembered, oldest first.
+    pub fn calls(&self) -> Vec<Call> {
         self.calls.iter().cloned().collect()
     }
 
-    pub(crate) fn count(&self, method: &str) -> u64 {
+    /// How many times a method was called.
+    pub fn count(&self, method: &str) -> u64 {
         self.counts.get(method).copied().unwrap_or(0)
     }
 }
