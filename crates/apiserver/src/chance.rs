@@ -3,14 +3,16 @@
 //! One seed starts everything. Every part forks its own generator by name, so that what one part
 //! draws never changes what another one gets.
 
-/// A seeded generator of numbers (splitmix64).
+use joiner_random::SplitMix64;
+
+/// A seeded generator of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chance(u64);
+pub struct Chance(SplitMix64);
 
 impl Chance {
     /// The generator of a seed.
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// A generator of its own for a part, by the part's name. Drawing from it leaves this one as it
@@ -20,17 +22,13 @@ impl Chance {
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        let mut fork = Self(self.0 ^ hash);
-        Self(fork.draw())
+        let mut fork = SplitMix64::new(self.0.state() ^ hash);
+        Self::new(fork.draw())
     }
 
     /// The next 64 bits.
     pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        self.0.draw()
     }
 
     /// A number below `n`; zero when `n` is zero.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
 use joiner_clock::Clock;
-use joiner_vcenter::VCenter;
+use joiner_sim_vcenter::VCenter;
 use joiner_vim::{Transport, Vim, VimSettings, transport::TransportError};
 
 /// The way to a vCenter in the process.

@@ -8,8 +8,9 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
+use joiner_sim::script::{Counter, Often};
 
-pub use script::ScriptError;
+pub use joiner_sim::script::ScriptError;
 
 use crate::chance::Chance;
 
@@ -152,8 +153,7 @@ struct State {
 #[derive(Debug)]
 struct Counted {
     rule: Rule,
-    seen: u32,
-    happened: u32,
+    counter: Counter,
 }
 
 impl Faults {
@@ -175,7 +175,7 @@ impl Faults {
         for line in lines {
             match line {
                 script::Line::Rule(rule) => {
-                    state.rules.push(Counted { rule, seen: 0, happened: 0 });
+                    state.rules.push(Counted { rule, counter: Counter::default() });
                 }
                 script::Line::Partition { client, from, lasts } => {
                     let from = state.start.saturating_add(from).unwrap_or(Timestamp::MAX);
@@ -191,7 +191,7 @@ impl Faults {
 
     /// Adds one fault.
     pub fn add(&self, rule: Rule) {
-        self.state().rules.push(Counted { rule, seen: 0, happened: 0 });
+        self.state().rules.push(Counted { rule, counter: Counter::default() });
     }
 
     /// Lets chance choose from now on.
@@ -242,15 +242,14 @@ impl Faults {
         let passed = call.at.duration_since(state.start);
         for counted in &mut state.rules {
             let rule = &counted.rule;
-            let spent = rule.times.is_some_and(|times| counted.happened >= times);
+            let often = Often { skip: rule.skip, times: rule.times };
+            let spent = counted.counter.is_spent(often);
             let possible = rule.fault.can_happen_to(call.verb, call.plural);
             let applies = rule.aim.hits(call) && possible;
             if spent || passed < rule.from || !applies {
                 continue;
             }
-            counted.seen += 1;
-            if counted.seen > rule.skip {
-                counted.happened += 1;
+            if counted.counter.strikes(often) {
                 return Some(rule.fault.clone());
             }
         }
@@ -272,7 +271,7 @@ impl Faults {
 
     /// How many times rules have struck; chance is not counted.
     pub fn struck(&self) -> u32 {
-        self.state().rules.iter().map(|counted| counted.happened).sum()
+        self.state().rules.iter().map(|counted| counted.counter.happened()).sum()
     }
 
     /// Nothing that a rule says goes wrong any more.

@@ -1,7 +1,6 @@
 //! Chance as an input: the same seed gives the same names.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use joiner_random::SharedSplitMix64;
 use ring::{
     error::Unspecified,
     rand::{SecureRandom, SystemRandom},
@@ -17,7 +16,7 @@ const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 /// A source of numbers.
 #[derive(Debug)]
 pub struct Random {
-    state: AtomicU64,
+    numbers: SharedSplitMix64,
     /// Where secrets come from.
     secrets: Secrets,
 }
@@ -34,7 +33,7 @@ enum Secrets {
 impl Random {
     /// The numbers of a seed.
     pub fn seeded(seed: u64) -> Self {
-        Self { state: AtomicU64::new(seed), secrets: Secrets::Seeded }
+        Self { numbers: SharedSplitMix64::new(seed), secrets: Secrets::Seeded }
     }
 
     /// Numbers that no other process has.
@@ -60,12 +59,7 @@ impl Random {
 
     /// The next number.
     pub fn next(&self) -> u64 {
-        // SplitMix64.
-        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mut number = self.state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-        number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        number ^ (number >> 31)
+        self.numbers.draw()
     }
 
     /// The random part of a name.

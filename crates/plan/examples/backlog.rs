@@ -10,28 +10,16 @@ use joiner_core::{
     label,
     pod::Pod,
     settings::PlanSettings,
-    testing::{fake_instance_types, pod, pool, selector, snapshot},
+    testing::{fake_instance_types, pod, pool, rng::Rng, selector, snapshot},
 };
 
 const APPS: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 const CPU: [&str; 5] = ["100m", "250m", "500m", "1", "1500m"];
 const MEMORY: [&str; 6] = ["100Mi", "256Mi", "512Mi", "1Gi", "2Gi", "4Gi"];
 
-/// `SplitMix64`.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-}
-
 /// A fifth each: plain, spread over zones, spread over hosts, together in a zone, alone on a host.
 fn pods(count: usize) -> Vec<Pod> {
-    let mut random = Random(42);
+    let mut random = Rng::new(42);
     let mut templates: HashMap<[usize; 5], Pod> = HashMap::new();
     (0..count)
         .map(|i| {

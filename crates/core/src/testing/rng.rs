@@ -1,38 +1,28 @@
-//! A small random number generator whose numbers never change.
-//!
-//! A seed that was printed once must give the same scenario for ever, on every machine, so neither
-//! the operating system nor a library that may change its mind has a say in it.
+//! Choices of a seed: a seed that was printed once gives the same scenario for ever.
 
-/// `SplitMix64`: one addition and three multiplications per number, and good enough to make
-/// scenarios.
+use joiner_random::SplitMix64;
+
+/// Draws scenarios.
 #[derive(Debug, Clone)]
-pub struct Rng(u64);
+pub struct Rng(SplitMix64);
 
 impl Rng {
     /// A generator that gives the numbers of `seed`.
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// A generator of its own for one part of a scenario, so that drawing more in one part changes
     /// nothing in another.
     pub fn child(seed: u64, part: u64) -> Self {
-        let mut parent = Self(seed ^ part.wrapping_mul(0xd605_1fca_7e21_a1b3));
-        Self(parent.next())
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let mut parent = SplitMix64::new(seed ^ part.wrapping_mul(0xd605_1fca_7e21_a1b3));
+        Self::new(parent.draw())
     }
 
     /// A number below `bound`; 0 where `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         // The bias of a remainder is far below what a scenario could notice.
-        (self.next() % bound.max(1) as u64) as usize
+        (self.0.draw() % bound.max(1) as u64) as usize
     }
 
     /// A number from `low` to `high`, both included.
@@ -67,7 +57,7 @@ mod tests {
     #[test]
     fn numbers_of_a_seed_never_change() {
         let mut rng = Rng::new(1_234_567);
-        let numbers: Vec<u64> = (0..3).map(|_| rng.next()).collect();
+        let numbers: Vec<u64> = (0..3).map(|_| rng.0.draw()).collect();
         // The first values of the published reference implementation for this seed.
         assert_eq!(
             numbers,

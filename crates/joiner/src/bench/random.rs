@@ -1,22 +1,20 @@
-//! Random numbers that are the same on every machine and in every release.
+//! Choices of a seed, for workloads.
 
-/// The `SplitMix64` generator of Steele, Lea and Flood: tiny, fast, and good enough for workloads.
+use joiner_random::SplitMix64;
+
+/// Draws workloads.
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub(super) struct Random(SplitMix64);
 
 impl Random {
     /// A generator that gives the same numbers for the same seed.
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// The next number.
     pub(super) fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        self.0.draw()
     }
 
     /// One of `choices`. The tiny bias of a remainder does not matter here.

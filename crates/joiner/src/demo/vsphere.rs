@@ -17,7 +17,7 @@ use std::sync::Arc;
 use joiner_clock::Clock;
 use joiner_cloud::CloudProvider;
 use joiner_lab::{Lab, cluster::instances::InstanceSpec};
-use joiner_vcenter::{Serving, VCenter};
+use joiner_sim_vcenter::{Serving, VCenter};
 use joiner_view::{prices::Prices, site::Site};
 use joiner_vim::{Credentials, VimSettings};
 use joiner_vsphere::{NodeClass, ProviderSettings, Settings, Vsphere};

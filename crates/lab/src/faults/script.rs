@@ -12,9 +12,10 @@
 //!
 //! `instances` are those of the laboratory's cloud.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use jiff::SignedDuration;
+use joiner_sim::script::{self, Often, ScriptError, number};
 
 use super::{Aim, Fault, Rule};
 
@@ -29,37 +30,9 @@ pub(super) enum Line {
     Jump { at: SignedDuration, by: SignedDuration },
 }
 
-/// A line that cannot be understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScriptError {
-    /// Which line, from 1.
-    pub line: usize,
-    /// What is wrong, and what would be right.
-    pub problem: String,
-}
-
-impl fmt::Display for ScriptError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {} of the fault script: {}", self.line, self.problem)
-    }
-}
-
-impl std::error::Error for ScriptError {}
-
-/// Reads a script. Empty lines and what follows a `#` do not count.
+/// Reads a script.
 pub(super) fn parse(script: &str) -> Result<Vec<Line>, ScriptError> {
-    let mut lines = Vec::new();
-    for (index, text) in script.lines().enumerate() {
-        let text = text.split('#').next().unwrap_or_default();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        if words.is_empty() {
-            continue;
-        }
-        let line =
-            parse_line(&words).map_err(|problem| ScriptError { line: index + 1, problem })?;
-        lines.push(line);
-    }
-    Ok(lines)
+    script::read(script, parse_line)
 }
 
 fn parse_line(words: &[&str]) -> Result<Line, String> {
@@ -99,21 +72,7 @@ fn parse_rule(client: String, from: SignedDuration, words: &[&str]) -> Result<Ru
     if !aim.verb.is_empty() && !fault.can_happen_to(&aim.verb, &aim.plural) {
         return Err(format!("`{fault}` cannot happen to {} {}", aim.verb, aim.plural));
     }
-    let (skip, rest) = match rest {
-        ["after", count, "calls", rest @ ..] => (number(count)?, rest),
-        rest => (0, rest),
-    };
-    let times = match rest {
-        [] | ["once"] => Some(1),
-        ["always"] => None,
-        [count, "times"] => Some(number(count)?),
-        other => {
-            return Err(format!(
-                "cannot understand {:?}; how often is `once`, `always` or `N times`",
-                other.join(" ")
-            ));
-        }
-    };
+    let Often { skip, times } = Often::read(rest)?;
     Ok(Rule { fault, aim, from, skip, times })
 }
 
@@ -177,10 +136,6 @@ fn verb_of(verb: &str) -> Result<String, String> {
         known if VERBS.contains(&known) => Ok(known.to_owned()),
         other => Err(format!("no call is called {other:?}; there are: {}", VERBS.join(", "))),
     }
-}
-
-fn number(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
 
 /// Reads a duration such as `90s`, `5m`, `-1h30m`.

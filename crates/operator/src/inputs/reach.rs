@@ -96,7 +96,7 @@ impl fmt::Debug for Reach {
 #[cfg(test)]
 mod tests {
     use joiner_clock::Clock;
-    use joiner_vcenter::{Inventory, VCenter};
+    use joiner_sim_vcenter::{Inventory, VCenter};
 
     use super::*;
 

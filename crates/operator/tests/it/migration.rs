@@ -22,7 +22,7 @@ use joiner_operator::{
     settings::{Settings, Values, declared},
     stop::Stop,
 };
-use joiner_vcenter::{GuestEvent, Inventory, VCenter};
+use joiner_sim_vcenter::{GuestEvent, Inventory, VCenter};
 use joiner_vim::{
     Credentials, Method, MoRef, Transport, Vim, VimSettings,
     spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use joiner_clock::Clock;
 use joiner_cloud::{CloudError, CloudProvider, class::NodeClass, order::Order};
 use joiner_core::{quantity::Quantity, resources::CPU};
-use joiner_vcenter::{
+use joiner_sim_vcenter::{
     Inventory, PoolBounds, VCenter,
     inventory::{Account, Vm},
 };
@@ -314,7 +314,7 @@ async fn user_data_that_is_too_large() {
 #[tokio::test(start_paused = true)]
 async fn one_of_two_datacenters_that_nobody_names() {
     let mut inventory = Inventory::small();
-    inventory.datacenters.push(joiner_vcenter::inventory::Datacenter::new("dc2"));
+    inventory.datacenters.push(joiner_sim_vcenter::inventory::Datacenter::new("dc2"));
     let world = World::of(inventory);
     let before = class(json!({}));
     let words = ["general", "dc1, dc2", "VSPHERE_DC"];

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use joiner_cloud::CloudProvider;
-use joiner_vcenter::Inventory;
+use joiner_sim_vcenter::Inventory;
 use serde_json::json;
 
 use crate::bench::{World, class, order};
@@ -56,7 +56,7 @@ async fn two_hundred_claims_at_once_never_exceed_the_limit() {
 async fn calls_for_one_more(instances: u32) -> Vec<String> {
     let mut inventory = large();
     for number in 0..instances {
-        let mut instance = joiner_vcenter::inventory::Vm::new(&format!("other-{number}"));
+        let mut instance = joiner_sim_vcenter::inventory::Vm::new(&format!("other-{number}"));
         "k8s".clone_into(&mut instance.folder);
         instance.written_gib = 0;
         inventory.datacenters[0].vms.push(instance);

@@ -52,7 +52,7 @@ const PLACES: Places = Places {
 };
 
 /// The way to a vCenter in the process.
-struct InProcess(joiner_vcenter::VCenter);
+struct InProcess(joiner_sim_vcenter::VCenter);
 
 #[async_trait]
 impl Transport for InProcess {
@@ -64,7 +64,7 @@ impl Transport for InProcess {
 /// A vCenter, and everybody who uses it.
 #[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) server: joiner_vcenter::VCenter,
+    pub(crate) server: joiner_sim_vcenter::VCenter,
     pub(crate) clock: Clock,
     faults: Arc<Faults>,
     /// Somebody else, with whom nothing goes wrong.
@@ -80,19 +80,19 @@ impl World {
     }
 
     /// What is in it.
-    pub(crate) fn inventory() -> joiner_vcenter::Inventory {
-        let mut inventory = joiner_vcenter::Inventory::small();
+    pub(crate) fn inventory() -> joiner_sim_vcenter::Inventory {
+        let mut inventory = joiner_sim_vcenter::Inventory::small();
         let hosts =
-            (1..=8).map(|n| joiner_vcenter::inventory::Host::new(&format!("esx{n}"), 32, 1024));
+            (1..=8).map(|n| joiner_sim_vcenter::inventory::Host::new(&format!("esx{n}"), 32, 1024));
         inventory.datacenters[0].clusters[0].hosts = hosts.collect();
         inventory.behaviour.page_max = PAGE;
         inventory
     }
 
-    pub(crate) fn of(inventory: joiner_vcenter::Inventory) -> Self {
+    pub(crate) fn of(inventory: joiner_sim_vcenter::Inventory) -> Self {
         let start = "2026-11-15T00:00:00Z".parse().expect("it is a time");
         let clock = Clock::following_runtime(start);
-        let server = joiner_vcenter::VCenter::new(inventory, clock.clone())
+        let server = joiner_sim_vcenter::VCenter::new(inventory, clock.clone())
             .expect("the description holds together");
         let admin = vim(&server, None, &clock);
         let settings = ProviderSettings::new(CLUSTER, "k8s");
@@ -174,7 +174,7 @@ impl World {
     }
 }
 
-fn vim(server: &joiner_vcenter::VCenter, faults: Option<&Arc<Faults>>, clock: &Clock) -> Vim {
+fn vim(server: &joiner_sim_vcenter::VCenter, faults: Option<&Arc<Faults>>, clock: &Clock) -> Vim {
     let way: Arc<dyn Transport> = Arc::new(InProcess(server.clone()));
     let way = match faults {
         Some(faults) => Arc::new(Line { way, faults: Arc::clone(faults) }),

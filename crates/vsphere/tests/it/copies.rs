@@ -10,7 +10,7 @@ use joiner_cloud::{
     instance::Instance,
     order::{ClaimId, Order},
 };
-use joiner_vcenter::inventory::Vm;
+use joiner_sim_vcenter::inventory::Vm;
 use joiner_vim::{
     Method,
     spec::{ConfigSpec, ExtraConfig},

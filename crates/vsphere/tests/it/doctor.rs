@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use joiner_cloud::{CloudProvider, bootstrap::Secret, class::NodeClass, needs::SecretName};
-use joiner_vcenter::{
+use joiner_sim_vcenter::{
     Inventory, PoolBounds,
     inventory::{Account, Network},
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use joiner_cloud::{CloudProvider, class::NodeClass, conformance::Mishap};
-use joiner_vcenter::inventory::Account;
+use joiner_sim_vcenter::inventory::Account;
 use serde_json::json;
 
 use crate::bench::{World, class, condition, order};

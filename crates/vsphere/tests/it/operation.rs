@@ -19,7 +19,7 @@ use joiner_core::{
     quantity::Quantity,
     resources::{CPU, MEMORY, Resources},
 };
-use joiner_vcenter::{Inventory, Lost, PoolBounds};
+use joiner_sim_vcenter::{Inventory, Lost, PoolBounds};
 use joiner_vim::{Credentials, VimSettings, spec::ConfigSpec};
 use joiner_vsphere::{Metrics, Vsphere};
 use prometheus::{Registry, TextEncoder};

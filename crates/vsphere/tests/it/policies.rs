@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use joiner_cloud::{CloudProvider, class::NodeClass};
-use joiner_vcenter::inventory::StoragePolicy;
+use joiner_sim_vcenter::inventory::StoragePolicy;
 use serde_json::{Value, json};
 
 use crate::bench::{World, class, condition, order};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use joiner_cloud::CloudProvider;
-use joiner_vcenter::{Inventory, inventory::Account};
+use joiner_sim_vcenter::{Inventory, inventory::Account};
 use joiner_vsphere::doctor::{Patient, Severity};
 use serde_json::json;
 

@@ -331,8 +331,8 @@ fn d24_an_endpoint_may_be_a_whole_url() {
 
 #[tokio::test(start_paused = true)]
 async fn d25_a_selector_that_leads_to_several_things_is_told() {
-    let mut inventory = joiner_vcenter::Inventory::small();
-    let mut twin = joiner_vcenter::inventory::Vm::template("ubuntu-2404");
+    let mut inventory = joiner_sim_vcenter::Inventory::small();
+    let mut twin = joiner_sim_vcenter::inventory::Vm::template("ubuntu-2404");
     twin.folder = "k8s".to_owned();
     inventory.datacenters[0].vms.push(twin);
     let world = World::of(inventory);

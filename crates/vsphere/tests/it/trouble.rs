@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use joiner_cloud::{CloudError, CloudProvider, instance::Instance};
 use joiner_core::label;
-use joiner_vcenter::Inventory;
+use joiner_sim_vcenter::Inventory;
 use joiner_vim::spec::ConfigSpec;
 use serde_json::json;
 
@@ -65,7 +65,7 @@ async fn a_template_that_was_replaced_is_looked_for_anew() {
     let provider = world.provider();
     provider.create(&order(&class, 1)).await.unwrap();
     world.server.remove_vm("ubuntu-2404").unwrap();
-    let mut newer = joiner_vcenter::inventory::Vm::template("ubuntu-2604");
+    let mut newer = joiner_sim_vcenter::inventory::Vm::template("ubuntu-2604");
     newer.folder = "templates".to_owned();
     world.server.add_vm("dc1", &newer).unwrap();
     let instance = provider.create(&order(&class, 2)).await.unwrap();
@@ -79,7 +79,7 @@ async fn a_newer_template_is_drift() {
     let provider = world.provider();
     let instance = provider.create(&order(&class, 1)).await.unwrap();
     world.clock.sleep(Duration::from_hours(1)).await;
-    let mut newer = joiner_vcenter::inventory::Vm::template("ubuntu-2604");
+    let mut newer = joiner_sim_vcenter::inventory::Vm::template("ubuntu-2604");
     newer.folder = "templates".to_owned();
     world.server.add_vm("dc1", &newer).unwrap();
     assert_eq!(provider.drift(&instance, &class).await, Ok(Some("ImageDrift".to_owned())));
@@ -123,7 +123,7 @@ async fn wrong_credentials_are_told() {
 #[tokio::test(start_paused = true)]
 async fn privileges_that_the_account_lacks_are_named_before_anything_fails() {
     let mut inventory = Inventory::small();
-    let read_only = joiner_vcenter::inventory::Account::new(
+    let read_only = joiner_sim_vcenter::inventory::Account::new(
         "administrator@vsphere.local",
         "secret",
     )

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use joiner_cloud::{CloudProvider, class::NodeClass};
 use joiner_core::label;
-use joiner_vcenter::inventory::{Cluster, Host, Vm};
+use joiner_sim_vcenter::inventory::{Cluster, Host, Vm};
 use joiner_vsphere::Vsphere;
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use joiner_clock::Clock;
 use joiner_cloud::class::NodeClass;
 use joiner_realparts::vcsim::{self, Vcsim};
-use joiner_vcenter::{Inventory, VCenter, inventory::Vm};
+use joiner_sim_vcenter::{Inventory, VCenter, inventory::Vm};
 use joiner_vim::{
     Credentials, Https, Method, Observer, TlsSettings, Unobserved, Vim, VimSettings,
     spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},

@@ -9,7 +9,7 @@ use std::{
 
 use jiff::SignedDuration;
 use joiner_lab::{Setup, history::Keep};
-use joiner_vcenter::Picture;
+use joiner_sim_vcenter::Picture;
 use joiner_view::stage::Stage;
 
 use super::Estate;

@@ -1,6 +1,6 @@
 //! What the demonstration's vCenter has, and the class that describes instances in it.
 
-use joiner_vcenter::{
+use joiner_sim_vcenter::{
     Inventory,
     inventory::{About, Account, Cluster, Datacenter, Datastore, Host, Network, Vm},
 };

@@ -11,7 +11,7 @@ use joiner_lab::{
     cluster::instances::{InstanceSpec, Instances},
     guest::{Confused, Given},
 };
-use joiner_vcenter::{GuestEvent, GuestVm, VCenter};
+use joiner_sim_vcenter::{GuestEvent, GuestVm, VCenter};
 
 use crate::{demo::READY_SECONDS, output};
 

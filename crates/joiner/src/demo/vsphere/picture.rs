@@ -1,6 +1,6 @@
 //! What a vCenter looks like, for those who watch.
 
-use joiner_vcenter::{HostPicture, Picture, VmPicture};
+use joiner_sim_vcenter::{HostPicture, Picture, VmPicture};
 use joiner_view::{
     scene::Amount,
     site::{Datastore, Failure, Host, Power, Site, VirtualMachine},

@@ -1,6 +1,6 @@
 //! `joiner doctor vsphere` on a vCenter and a cluster that are there.
 
-use joiner_vcenter::{Inventory, VCenter};
+use joiner_sim_vcenter::{Inventory, VCenter};
 
 use super::*;
 
@@ -8,7 +8,7 @@ use super::*;
 struct Site {
     cluster: Cluster,
     vcenter: VCenter,
-    serving: joiner_vcenter::Serving,
+    serving: joiner_sim_vcenter::Serving,
 }
 
 impl Site {

@@ -1,7 +1,7 @@
 //! A cluster and a vCenter that are reached through a proxy alone.
 
 use joiner_proxy::testing::TestProxy;
-use joiner_vcenter::{Inventory, VCenter};
+use joiner_sim_vcenter::{Inventory, VCenter};
 
 use super::*;
 
