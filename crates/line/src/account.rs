@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn an_account_shows_no_secret() {
         let site = Site::new("hunter2", "other");
         let error = site.ask().unwrap_err();

@@ -27,7 +27,9 @@
 //! use std::{sync::Arc, time::Duration};
 //!
 //! use bytes::Bytes;
-//! use http::{Request, Response, StatusCode, header::AUTHORIZATION, request::Builder};
+//! use http::{
+//!     HeaderValue, Request, Response, StatusCode, header::AUTHORIZATION, request::Builder,
+//! };
 //! use joiner_clock::Clock;
 //! use joiner_line::{
 //!     Account, Credentials, Line, LineSettings, Patience, Refused, Repeat, Transport,
@@ -107,8 +109,11 @@
 //!         token: &Credentials,
 //!     ) -> Result<Option<Bytes>, CloudError> {
 //!         let token = format!("Token {}={}", token.user, &*token.password);
+//!         let mut token = HeaderValue::try_from(token).expect("it was judged when it was read");
+//!         // Debug output of the request then leaves it out.
+//!         token.set_sensitive(true);
 //!         let request = request.header(AUTHORIZATION, token).body(Bytes::new());
-//!         let request = request.expect("path and header are valid");
+//!         let request = request.expect("the path is valid");
 //!         let response = self.line.send(request, Duration::from_secs(30)).await?;
 //!         match response.status() {
 //!             StatusCode::UNAUTHORIZED => Ok(None),
@@ -120,7 +125,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! // `Https::new` reaches a server on the network; this one is in the process.
+//! // A server in the process, as tests and the laboratory have it.
 //! let server = in_process(async |request: Request<Bytes>| {
 //!     Ok::<_, String>(Response::new(request.uri().path().to_owned().into()))
 //! });
@@ -129,6 +134,41 @@
 //! # can_be_spawned(&cloud.version());
 //! assert_eq!(cloud.version().await.unwrap(), "/api2/json/version");
 //! assert_eq!(cloud.start().await.unwrap(), "/api2/json/start");
+//! # }
+//! ```
+//!
+//! # Servers on the network
+//!
+//! The transport is made of the cloud's settings. Several addresses of one cloud become one
+//! transport. The path of an address is part of each request.
+//!
+//! ```
+//! use std::{sync::Arc, time::Duration};
+//!
+//! use joiner_line::{
+//!     Endpoint, Failover, Https, HttpsSettings, SettingNames, TlsSettings, Transport,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let names = SettingNames {
+//!     server: "the cluster".into(),
+//!     ca_files: "clusters[0].ca_file".into(),
+//!     ca_inline: Some("clusters[0].ca_data".into()),
+//!     thumbprint: Some("clusters[0].fingerprint".into()),
+//! };
+//! let tls = TlsSettings { thumbprints: vec!["AB".repeat(32).parse()?], ..TlsSettings::default() };
+//! // These servers close a connection that was idle for 5 s.
+//! let idle_time = Duration::from_secs(4);
+//! let settings = HttpsSettings { tls, idle_time, ..HttpsSettings::new(names) };
+//! let reached = |url: &str| -> Result<Arc<dyn Transport>, Box<dyn std::error::Error>> {
+//!     let (endpoint, path) = Endpoint::with_path(url)?;
+//!     assert_eq!(path, "/api2/json");
+//!     Ok(Arc::new(Https::new(endpoint, settings.clone())?))
+//! };
+//! let first = reached("https://pve1.example.org:8006/api2/json")?;
+//! let others = [reached("https://pve2.example.org:8006/api2/json/")?];
+//! let transport: Arc<dyn Transport> = Arc::new(Failover::new(first, others));
+//! # Ok(())
 //! # }
 //! ```
 

@@ -30,3 +30,16 @@ impl SettingNames {
         })
     }
 }
+
+#[cfg(test)]
+impl SettingNames {
+    /// Names for tests.
+    pub(crate) fn of_vsphere() -> Self {
+        Self {
+            server: "the vCenter".into(),
+            ca_files: "GOVC_TLS_CA_CERTS".into(),
+            ca_inline: Some("ca_data".into()),
+            thumbprint: Some("VSPHERE_THUMBPRINT".into()),
+        }
+    }
+}

@@ -117,7 +117,7 @@ impl Wire {
             Some(error) => self.line.observe(method, began, error.code()),
         }
         if let Some(fault) = error.and_then(VimError::fault) {
-            self.settings.observer.fault(&fault.kind, "call");
+            self.line.observer().fault(&fault.kind, "call");
         }
     }
 

@@ -66,7 +66,7 @@ impl CredentialFiles {
             match self.read() {
                 Ok(now) => *last = now,
                 Err(problem) => {
-                    tracing::warn!("the last user and password are used again: {problem}");
+                    tracing::warn!("the last credentials are used again: {problem}");
                 }
             }
             last.clone()

@@ -175,21 +175,12 @@ mod tests {
         cert
     }
 
-    fn names() -> SettingNames {
-        SettingNames {
-            server: "the vCenter".into(),
-            ca_files: "GOVC_TLS_CA_CERTS".into(),
-            ca_inline: Some("ca_data".into()),
-            thumbprint: Some("VSPHERE_THUMBPRINT".into()),
-        }
-    }
-
     #[test]
     fn what_files_hold_is_trusted_besides_what_the_computer_trusts() {
         let (of_computer, of_file) = (certificate(), certificate());
         let file = || Content { of: "ca.pem".to_owned(), bytes: of_file.pem().into_bytes() };
         let trusted = |computer: Vec<_>, files: &[_]| {
-            roots(computer, files, &names()).map(|roots| roots.len())
+            roots(computer, files, &SettingNames::of_vsphere()).map(|roots| roots.len())
         };
         let of_computer = || vec![of_computer.der().clone()];
         assert_eq!(trusted(of_computer(), &[]).unwrap(), 1);
@@ -203,7 +194,8 @@ mod tests {
     fn a_file_without_a_certificate_is_named() {
         let empty = Content { of: "ca.pem".to_owned(), bytes: b"nothing".to_vec() };
         let of_computer = vec![certificate().der().clone()];
-        let told = roots(of_computer, &[empty], &names()).unwrap_err().to_string();
+        let told =
+            roots(of_computer, &[empty], &SettingNames::of_vsphere()).unwrap_err().to_string();
         assert_eq!(told, "ca.pem: no certificate in it; it has to be PEM");
     }
 
@@ -211,7 +203,9 @@ mod tests {
     fn a_setting_without_a_certificate_is_named() {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let inline = Some("nothing".to_owned());
-        let told = Authorities::new(Vec::new(), inline, provider, names()).unwrap_err().to_string();
+        let told = Authorities::new(Vec::new(), inline, provider, SettingNames::of_vsphere())
+            .unwrap_err()
+            .to_string();
         assert_eq!(told, "ca_data: no certificate in it; it has to be PEM");
     }
 }

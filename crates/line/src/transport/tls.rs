@@ -124,7 +124,7 @@ impl TlsSettings {
         } else {
             let (files, inline) = (self.ca_files.clone(), self.ca_inline.clone());
             let provider = Arc::clone(&provider);
-            Trusted::Signed(Authorities::new(files, inline, provider, names.clone())?)
+            Trusted::Signed(Box::new(Authorities::new(files, inline, provider, names.clone())?))
         };
         let verifier = Verifier { trusted, provider: Arc::clone(&provider), names };
         let mut config = ClientConfig::builder_with_provider(provider)
@@ -144,7 +144,7 @@ impl TlsSettings {
 enum Trusted {
     Any,
     Pinned(Vec<Thumbprint>),
-    Signed(Authorities),
+    Signed(Box<Authorities>),
 }
 
 /// Accepts servers, and says of the others what would help.
@@ -249,15 +249,6 @@ fn remedy(
 mod tests {
     use super::*;
 
-    fn names() -> SettingNames {
-        SettingNames {
-            server: "the vCenter".into(),
-            ca_files: "GOVC_TLS_CA_CERTS".into(),
-            ca_inline: None,
-            thumbprint: Some("VSPHERE_THUMBPRINT".into()),
-        }
-    }
-
     #[test]
     fn thumbprints_are_read_with_colons_and_without() {
         let sha256 = "AB:".repeat(31) + "ab";
@@ -294,7 +285,12 @@ mod tests {
             CertificateError::UnknownIssuer,
             CertificateError::NotValidForName,
         ] {
-            let told = remedy(&Error::InvalidCertificate(wrong), &certificate, &name, &names());
+            let told = remedy(
+                &Error::InvalidCertificate(wrong),
+                &certificate,
+                &name,
+                &SettingNames::of_vsphere(),
+            );
             let words = ["vcenter.example.org", thumbprint.as_str(), "VSPHERE_THUMBPRINT"];
             assert!(words.iter().all(|word| told.contains(word)), "{told}");
         }
@@ -304,7 +300,7 @@ mod tests {
     fn a_file_of_authorities_that_is_of_no_use_is_named() {
         let settings =
             TlsSettings { ca_files: vec!["/nowhere/ca.pem".into()], ..TlsSettings::default() };
-        let told = settings.client_config(names()).unwrap_err().to_string();
+        let told = settings.client_config(SettingNames::of_vsphere()).unwrap_err().to_string();
         assert!(told.starts_with("/nowhere/ca.pem: "), "{told}");
     }
 

@@ -127,13 +127,26 @@ async fn a_connection_is_kept_for_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_connection_is_not_kept_longer_than_it_may_be_idle() {
+async fn no_connection_is_kept_where_none_may_be_idle() {
     let server = Server::start(vec![vec![ok("one")], vec![ok("two")]]).await;
     let way = server.reached(|settings| settings.idle_time = Duration::ZERO);
     for body in ["one", "two"] {
         assert_eq!(ask(&way, Method::GET).await.unwrap().body(), body);
     }
     assert_eq!(server.connections(), [0, 1]);
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_for_its_time_and_no_longer() {
+    let server = Server::start(vec![vec![ok("one"), ok("two")], vec![ok("three")]]).await;
+    let way = server.reached(|settings| settings.idle_time = Duration::from_secs(4));
+    for (idle_ms, body) in [(0, "one"), (3_900, "two"), (4_000, "three")] {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_millis(idle_ms)).await;
+        tokio::time::resume();
+        assert_eq!(ask(&way, Method::GET).await.unwrap().body(), body);
+    }
+    assert_eq!(server.connections(), [0, 0, 1]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Requests on loopback sockets, and to servers in the process in virtual time.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod connections;
 mod deadlines;

@@ -93,18 +93,14 @@ impl Site {
     }
 }
 
-fn by(name: &str) -> Result<String, TransportError> {
-    Ok(name.to_owned())
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_server_that_answered_last_is_asked_first() {
     let site = Site::new([State::Away, State::Answers, State::Answers]);
-    assert_eq!(site.ask(Method::POST).await, by("b"));
+    assert_eq!(site.ask(Method::POST).await.as_deref(), Ok("b"));
     site.set(0, State::Answers);
-    assert_eq!(site.ask(Method::POST).await, by("b"));
+    assert_eq!(site.ask(Method::POST).await.as_deref(), Ok("b"));
     site.set(1, State::Away);
-    assert_eq!(site.ask(Method::POST).await, by("c"));
+    assert_eq!(site.ask(Method::POST).await.as_deref(), Ok("c"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +108,7 @@ async fn a_change_that_may_have_been_made_is_not_sent_to_another_server() {
     let site = Site::new([State::Breaks, State::Answers, State::Answers]);
     let error = site.ask(Method::POST).await.unwrap_err();
     assert_eq!(error, TransportError::NoAnswer("a Breaks".to_owned()));
-    assert_eq!(site.ask(Method::POST).await, by("b"), "the next request goes elsewhere");
+    assert_eq!(site.ask(Method::POST).await.as_deref(), Ok("b"), "the next request goes elsewhere");
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,9 +116,9 @@ async fn what_a_request_says_of_itself_counts_more_than_its_method() {
     let changing = Site::new([State::Breaks, State::Answers, State::Answers]);
     changing.ask_with(Method::GET, Some(Repeat::WhereUnsent)).await.unwrap_err();
     let harmless = Site::new([State::Breaks, State::Answers, State::Answers]);
-    assert_eq!(harmless.ask(Method::GET).await, by("b"));
+    assert_eq!(harmless.ask(Method::GET).await.as_deref(), Ok("b"));
     let harmless = Site::new([State::Breaks, State::Answers, State::Answers]);
-    assert_eq!(harmless.ask_with(Method::POST, Some(Repeat::Always)).await, by("b"));
+    assert_eq!(harmless.ask_with(Method::POST, Some(Repeat::Always)).await.as_deref(), Ok("b"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,7 +126,7 @@ async fn a_server_that_is_silent_until_the_deadline_is_not_asked_first_again() {
     let site = Site::new([State::Silent, State::Answers, State::Answers]);
     let error = site.ask(Method::GET).await.unwrap_err();
     assert!(error.to_string().contains("within 30 s"), "{error}");
-    assert_eq!(site.ask(Method::GET).await, by("b"));
+    assert_eq!(site.ask(Method::GET).await.as_deref(), Ok("b"));
 }
 
 #[tokio::test(start_paused = true)]
