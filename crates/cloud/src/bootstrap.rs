@@ -10,7 +10,7 @@
 //! never a secret. What an instance proves itself with is decided in [`token`], what the cluster
 //! proves itself with in [`trust`]; the operator reads and writes what these need.
 
-mod digest;
+pub(crate) mod digest;
 mod distro;
 mod encode;
 mod endpoint;

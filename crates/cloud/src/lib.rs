@@ -16,17 +16,24 @@ pub mod class;
 #[cfg(feature = "testing")]
 pub mod conformance;
 mod error;
+pub mod glob;
 pub mod homes;
 pub mod inputs;
 pub mod instance;
+pub mod limiter;
+pub mod mark;
+pub mod measured;
+pub mod names;
 pub mod needs;
 pub mod notes;
 pub mod order;
 mod provider;
 mod providers;
+pub mod scalar;
 pub mod shape;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod unavailable;
 
 pub use error::CloudError;
 pub use provider::{

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use joiner_cloud::unavailable::UnavailableOffering;
 use joiner_vim::Observer;
 use prometheus::{
     GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts,
@@ -42,9 +43,6 @@ struct Families {
     /// Says which offerings cannot be had at the moment.
     unavailable: Mutex<Option<UnavailableSource>>,
 }
-
-/// An offering that cannot be had: its type, its zone, and why in a word.
-pub(crate) type UnavailableOffering = (String, String, &'static str);
 
 type UnavailableSource = Box<dyn Fn() -> Vec<UnavailableOffering> + Send + Sync>;
 

@@ -18,16 +18,13 @@ pub(crate) use self::{
 use std::collections::BTreeMap;
 
 use joiner_api::duration::Duration;
+use joiner_cloud::scalar::{IntOrString, NumberOrString};
 use joiner_core::{label::Labels, quantity::Quantity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    NotANodeClass, Problem,
-    size::is_disk,
-    text::{IntOrText, NumberOrText},
-};
+use crate::{NotANodeClass, Problem, size::is_disk};
 
 /// A `VsphereNodeClass`. Every field may be absent or null.
 #[derive(Debug, Clone)]
@@ -201,13 +198,13 @@ fn name(name: Option<&String>) -> Option<Wanted<'_>> {
 pub(crate) struct Entry {
     /// Virtual CPUs.
     #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) cpu: Option<IntOrText>,
+    pub(crate) cpu: Option<IntOrString>,
     /// Memory: a number of GiB, or an amount such as 16Gi.
     #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) memory: Option<IntOrText>,
+    pub(crate) memory: Option<IntOrString>,
     /// Pods that a node takes.
     #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) max_pods: Option<IntOrText>,
+    pub(crate) max_pods: Option<IntOrString>,
     /// linux or windows.
     pub(crate) os: Option<String>,
     /// amd64 or arm64; amd64 where nobody says.
@@ -220,7 +217,7 @@ pub(crate) struct Entry {
     pub(crate) name: Option<String>,
     /// For an hour, in any unit; only comparisons matter.
     #[schemars(schema_with = "schema::number_or_string")]
-    pub(crate) price: Option<NumberOrText>,
+    pub(crate) price: Option<NumberOrString>,
     /// Labels that nodes of this size get.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub(crate) labels: Option<Labels>,

@@ -39,9 +39,12 @@ use joiner_cloud::{
     homes::Homes,
     inputs::ClassInputs,
     instance::{Instance, Measured},
+    limiter::Gates,
+    mark::Cluster,
     needs::Needs,
     notes::Notes,
     order::{ClaimId, Order},
+    unavailable::offered,
 };
 use joiner_core::{
     evenness::ZoneRoom,
@@ -51,13 +54,13 @@ use joiner_core::{
 use joiner_vim::Vim;
 
 use self::{
-    state::{ClassMemory, ClassVersion, State, zone_of},
+    state::{ClassMemory, ClassVersion, State},
     tagging::TagDirectory,
 };
 use crate::{
     FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, Metrics, NODE_CLASS, Settings,
-    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, limiter::Gates, marks::Cluster,
-    names, networks, node_class::NodeClass, user_data, vm_settings::PowerOff,
+    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, names, networks,
+    node_class::NodeClass, user_data, vm_settings::PowerOff,
 };
 
 /// The lease that the predecessor holds while it acts.
@@ -295,24 +298,7 @@ impl Inner {
     /// The types of a class, those that could not be had lately marked as such.
     fn offered(&self, class: &str, types: &[Arc<InstanceType>]) -> InstanceTypes {
         let (now, state) = (self.now(), self.state());
-        types
-            .iter()
-            .map(|own| {
-                let away: Vec<bool> = own
-                    .offerings
-                    .iter()
-                    .map(|offering| state.is_unavailable(class, &own.name, zone_of(offering), now))
-                    .collect();
-                if !away.contains(&true) {
-                    return Arc::clone(own);
-                }
-                let mut own = InstanceType::clone(own);
-                for (offering, away) in own.offerings.iter_mut().zip(away) {
-                    offering.available = !away;
-                }
-                Arc::new(own)
-            })
-            .collect()
+        offered(types, |name, zone| state.why_unavailable(class, name, zone, now))
     }
 }
 

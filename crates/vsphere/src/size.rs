@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use joiner_cloud::scalar::written;
 use joiner_core::{
     label::{self, Labels, WellKnown},
     quantity::Quantity,
@@ -13,7 +14,6 @@ use crate::{
     kubelet::pods,
     node_class::{Entry, NodeClass},
     passthrough::{self, HostDevice},
-    text::written,
 };
 
 /// How many CPUs an instance may have.

@@ -4,11 +4,10 @@ pub(crate) mod objections;
 
 use std::collections::BTreeMap;
 
+use joiner_cloud::mark::Mark;
 use joiner_core::label;
 
-use crate::{
-    INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, NODE_CLASS_KIND, Problem, Reason, marks::Mark,
-};
+use crate::{INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, NODE_CLASS_KIND, Problem, Reason};
 
 /// The category whose tag names the cluster; instances of the provider that this one replaces are
 /// known by it.

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use joiner_cloud::mark::Cluster;
 use joiner_vim::MoRef;
 
 use super::{ClaimSeen, Finding, Subject};
 use crate::{
-    marks::Cluster,
     names,
     vm::{Listed, Vm, listed},
 };
@@ -143,10 +143,10 @@ fn names_of(vms: &[&Vm]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use joiner_cloud::order::ClaimId;
+    use joiner_cloud::{mark::Mark, order::ClaimId};
 
     use super::*;
-    use crate::{doctor::Severity, marks::Mark, vm::Power};
+    use crate::{doctor::Severity, vm::Power};
 
     const CLUSTER: &str = "prod";
 
@@ -162,6 +162,7 @@ mod tests {
             uuid: Some(format!("uuid-{name}")),
             instance_uuid: None,
             mark,
+            module: None,
             is_template: false,
             created: None,
             cpus: None,

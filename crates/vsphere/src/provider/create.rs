@@ -15,7 +15,9 @@ use std::{
     time::Duration,
 };
 
-use joiner_cloud::{CloudError, choice, instance::Instance, order::Order};
+use joiner_cloud::{
+    CloudError, choice, instance::Instance, mark::Mark, order::Order, unavailable::Scarce,
+};
 use joiner_core::label;
 use joiner_vim::{Method, MoRef};
 
@@ -31,12 +33,10 @@ use crate::{
     choose::by_room,
     clone_spec::{Copying, Making, clone_spec},
     inventory::{DATASTORES, Datastore, Paths},
-    marks::Mark,
     names, networks,
     node_class::NodeClass,
     places::{Place, Resolution},
     tags::objections::Rights,
-    unavailable::Wanting,
     user_data::{self, Fetched, Recipient},
 };
 
@@ -143,8 +143,7 @@ impl Inner {
                         return Ok(instance);
                     }
                     Err(Refused::NoSpace(why)) => {
-                        let space = Wanting::Space(datastore.named.reference.clone());
-                        self.state().unavailable.remember(space, self.now());
+                        self.state().unavailable.remember(datastore.space(), self.now());
                         let remedy = format!(
                             "make room in {}, or have spec.datastoreSelector lead to more datastores",
                             datastore.named.path
@@ -154,11 +153,8 @@ impl Inner {
                         remedies.insert(remedy);
                     }
                     Err(Refused::NoRoom(why)) => {
-                        let room = Wanting::Room {
-                            class: work.class.name().to_owned(),
-                            instance_type: choice.instance_type.name.clone(),
-                            zone: zone.unwrap_or_default().to_owned(),
-                        };
+                        let name = &choice.instance_type.name;
+                        let room = Scarce::room(work.class.name(), name, zone);
                         self.state().unavailable.remember(room, self.now());
                         let remedy = format!(
                             "make room in {}, or give the class more places with spec.zones",
@@ -193,10 +189,7 @@ impl Inner {
     async fn datastores(&self, place: &Place) -> Result<Vec<Datastore>, CloudError> {
         let now = self.now();
         let mut left = place.datastores.usable.clone();
-        left.retain(|own| {
-            let space = Wanting::Space(own.named.reference.clone());
-            !self.state().unavailable.is(&space, now)
-        });
+        left.retain(|own| !self.state().unavailable.is(&own.space(), now));
         if left.len() > 1 {
             let references: Vec<MoRef> =
                 left.iter().map(|own| own.named.reference.clone()).collect();

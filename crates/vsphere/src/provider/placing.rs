@@ -4,10 +4,11 @@ use joiner_cloud::{
     InstanceTypes,
     choice::{self, Choice},
     homes::Going,
+    unavailable::zone_of,
 };
 use joiner_core::evenness::ZoneRoom;
 
-use super::{Inner, create::Work, state::zone_of};
+use super::{Inner, create::Work};
 use crate::load::Amount;
 
 /// An instance that is sent somewhere. It is on its way until this is dropped.

@@ -7,24 +7,18 @@ use std::{
 };
 
 use jiff::Timestamp;
-use joiner_cloud::{class::NodeClass, instance::Instance};
-use joiner_core::{
-    instance_type::{InstanceType, Offering},
-    label,
+use joiner_cloud::{
+    class::NodeClass,
+    instance::Instance,
+    measured::MeasuredMemory,
+    unavailable::{Shortages, Unavailable, UnavailableOffering, unavailable_offerings},
 };
+use joiner_core::instance_type::InstanceType;
 use joiner_vim::{MoRef, Task};
 
-use super::check_room::Shortages;
 use crate::{
-    instances::Hardware,
-    inventory::Named,
-    load::Loads,
-    measured::MeasuredMemory,
-    metrics::UnavailableOffering,
-    passthrough::HostDevice,
-    places::Resolution,
-    unavailable::{Unavailable, Wanting},
-    vm_settings::PowerOff,
+    instances::Hardware, inventory::Named, load::Loads, passthrough::HostDevice,
+    places::Resolution, vm_settings::PowerOff,
 };
 
 /// So many orders that make no sense, one after the other, are the class's fault.
@@ -32,11 +26,6 @@ const INVALID_ORDERS_MAX: u32 = 3;
 /// How long a class whose orders made no sense is not used, unless it changes, and a vCenter that
 /// lacked a licence.
 const REFUSED_FOR: Duration = Duration::from_mins(15);
-
-/// The zone of an offering.
-pub(crate) fn zone_of(offering: &Offering) -> Option<&str> {
-    offering.requirements.get(label::ZONE).and_then(|zone| zone.single())
-}
 
 /// What a process remembers.
 #[derive(Debug, Default)]
@@ -128,18 +117,7 @@ impl State {
         types.iter().find(|own| own.name == name).cloned()
     }
 
-    /// Whether there was no room for a type in a zone lately, or no space for anything there.
-    pub(crate) fn is_unavailable(
-        &self,
-        class: &str,
-        instance_type: &str,
-        zone: Option<&str>,
-        now: Timestamp,
-    ) -> bool {
-        self.why_unavailable(class, instance_type, zone, now).is_some()
-    }
-
-    /// What a type lacks in a zone, in a word; nothing if it can be had as far as anybody knows.
+    /// What a type lacks in a zone, in one word; none if it is available as far as it is known.
     pub(crate) fn why_unavailable(
         &self,
         class: &str,
@@ -147,41 +125,26 @@ impl State {
         zone: Option<&str>,
         now: Timestamp,
     ) -> Option<&'static str> {
-        let room = Wanting::Room {
-            class: class.to_owned(),
-            instance_type: instance_type.to_owned(),
-            zone: zone.unwrap_or_default().to_owned(),
-        };
-        let kept = self.resolutions.get(class);
-        let place = kept.and_then(|kept| kept.resolution.place(zone));
-        let has_space = place.is_none_or(|place| {
-            place.datastores.usable.iter().any(|datastore| {
-                let space = Wanting::Space(datastore.named.reference.clone());
-                !self.unavailable.is(&space, now)
+        let shortages = self.shortages.get(class);
+        let has_space = || {
+            let kept = self.resolutions.get(class);
+            let place = kept.and_then(|kept| kept.resolution.place(zone));
+            place.is_none_or(|place| {
+                let usable = &place.datastores.usable;
+                usable.iter().any(|own| !self.unavailable.is(&own.space(), now))
             })
-        });
-        if self.unavailable.is(&room, now) {
-            return Some("room");
-        }
-        let key = (instance_type.to_owned(), zone.unwrap_or_default().to_owned());
-        let short = self.shortages.get(class).and_then(|own| own.get(&key).copied());
-        short.or_else(|| (!has_space).then_some("space"))
+        };
+        self.unavailable.why(class, instance_type, zone, shortages, has_space, now)
     }
 
-    /// Every offering that cannot be had at the moment.
+    /// Every offering that is not available now.
     pub(crate) fn unavailable_offerings(&self, now: Timestamp) -> Vec<UnavailableOffering> {
-        let mut found = Vec::new();
-        for (class, memory) in &self.classes {
-            for own in memory.types.iter() {
-                for zone in own.offerings.iter().map(zone_of) {
-                    if let Some(why) = self.why_unavailable(class, &own.name, zone, now) {
-                        let zone = zone.unwrap_or_default().to_owned();
-                        found.push((own.name.clone(), zone, why));
-                    }
-                }
-            }
-        }
-        found
+        let of_class = self.classes.iter().flat_map(|(class, memory)| {
+            unavailable_offerings(&memory.types, |name, zone| {
+                self.why_unavailable(class, name, zone, now)
+            })
+        });
+        of_class.collect()
     }
 
     /// Counts one more time that something went wrong for a claim.

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use joiner_cloud::{CloudError, notes::Note, order::ClaimId};
+use joiner_cloud::{CloudError, limiter::Ending, notes::Note, order::ClaimId};
 use joiner_vim::{Method, MoRef, Task, TaskFailed, TaskState, VimError, spec::ExtraConfig};
 
 use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work};
 use crate::{
     clone_spec::Copying,
     faults::{Outcome, Phase, outcome},
-    limiter::Ending,
     marks,
     provider::{look::Found, troubles::unanswered},
     vm::{Stray, Vm},
@@ -156,9 +155,9 @@ impl Inner {
             "another virtual machine has the instance UUID {}, so this one has {uuid}",
             work.order.claim.uid
         );
-        let key = format!("{}{}", marks::PREFIX, marks::INSTANCE_UUID);
         let what = format!("writing down what vCenter knows virtual machine {:?} by", vm.name);
-        self.write_settings(&vm, vec![ExtraConfig::new(key, uuid)], &what).await?;
+        self.write_settings(&vm, vec![ExtraConfig::new(marks::instance_uuid(), uuid)], &what)
+            .await?;
         self.own_or_unknown(work).await
     }
 

@@ -7,12 +7,14 @@ use serde::Deserialize;
 /// Kubernetes' int-or-string.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "is neither a whole number nor a text; write one of them")]
-pub(crate) enum IntOrText {
+pub enum IntOrString {
+    /// A whole number.
     Int(i64),
+    /// A text.
     Text(String),
 }
 
-impl Display for IntOrText {
+impl Display for IntOrString {
     /// What is written, without space around it.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -25,12 +27,14 @@ impl Display for IntOrText {
 /// Any number, also as a text, since many tools write no fractions into objects.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "is neither a number nor a text; write one of them")]
-pub(crate) enum NumberOrText {
+pub enum NumberOrString {
+    /// A number.
     Number(f64),
+    /// A text.
     Text(String),
 }
 
-impl Display for NumberOrText {
+impl Display for NumberOrString {
     /// What is written, without space around it.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -41,6 +45,6 @@ impl Display for NumberOrText {
 }
 
 /// The text of a field; a field that is empty or left out has none.
-pub(crate) fn written(field: Option<&impl Display>) -> Option<String> {
+pub fn written(field: Option<&impl Display>) -> Option<String> {
     field.map(|value| value.to_string().trim().to_owned()).filter(|text| !text.is_empty())
 }

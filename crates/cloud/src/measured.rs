@@ -6,14 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use joiner_cloud::instance::Measured;
 use joiner_core::resources::MEMORY;
 
-use crate::MIB;
+use crate::instance::Measured;
+
+const MIB: i64 = 1 << 20;
 
 /// What nodes have shown, for as long as the process lives: they show it again to the next one.
 #[derive(Debug, Default)]
-pub(crate) struct MeasuredMemory {
+pub struct MeasuredMemory {
     /// Bytes by type and image.
     seen: BTreeMap<(String, String), i64>,
     /// Instances that exist, by provider id.
@@ -29,19 +30,19 @@ struct Known {
 
 impl MeasuredMemory {
     /// Takes note of how much memory an instance has, and whether it was made here.
-    pub(crate) fn know(&mut self, provider_id: &str, memory_mib: u64, made_here: bool) {
+    pub fn know(&mut self, provider_id: &str, memory_mib: u64, made_here: bool) {
         self.known.insert(provider_id.to_owned(), Known { memory_mib, is_exact: made_here });
     }
 
     /// Forgets instances that are gone.
-    pub(crate) fn keep<'m>(&mut self, there: impl Iterator<Item = &'m str>) {
+    pub fn keep<'m>(&mut self, there: impl Iterator<Item = &'m str>) {
         let there: BTreeSet<&str> = there.collect();
         self.known.retain(|id, _| there.contains(id.as_str()));
     }
 
     /// Learns from a node; answers whether there is nothing more to learn from it. Of an instance that
     /// nobody has looked at yet it is not known whether it has what its type says.
-    pub(crate) fn learn(&mut self, measured: &Measured<'_>) -> bool {
+    pub fn learn(&mut self, measured: &Measured<'_>) -> bool {
         let Some(known) = self.known.get(measured.provider_id) else { return false };
         let memory = measured.capacity.get(MEMORY).floor();
         let all = i64::try_from(known.memory_mib).unwrap_or(i64::MAX).saturating_mul(MIB);
@@ -55,7 +56,7 @@ impl MeasuredMemory {
     }
 
     /// What guests of an image see, by their type.
-    pub(crate) fn of_image(&self, image: &str) -> BTreeMap<String, i64> {
+    pub fn of_image(&self, image: &str) -> BTreeMap<String, i64> {
         let own = self.seen.iter().filter(|((_, of), _)| of == image);
         own.map(|((instance_type, _), bytes)| (instance_type.clone(), *bytes)).collect()
     }

@@ -1,7 +1,7 @@
 //! Patterns of names: `*` is any text, `?` any one letter.
 
 /// Whether a name is like a pattern.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 /// How many may pass a gate at once, and who waits. Learns from what came of those that passed:
 /// half as many after a complaint, one more after as many successes as are let through.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub struct Gate {
     limit: usize,
     limit_max: usize,
     running: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Gate {
 
 /// What came of somebody who passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
     /// It went well.
     Fine,
     /// It went wrong for a reason of its own.
@@ -36,7 +36,7 @@ pub(crate) enum Ending {
 
 impl Gate {
     /// A gate that lets so many through at most.
-    pub(crate) fn new(limit_max: usize) -> Self {
+    pub fn new(limit_max: usize) -> Self {
         let limit_max = limit_max.max(1);
         Self {
             limit: limit_max,
@@ -49,7 +49,7 @@ impl Gate {
     }
 
     /// Somebody comes and waits; the number is theirs.
-    pub(crate) fn come(&mut self) -> u64 {
+    pub fn come(&mut self) -> u64 {
         let own = self.next;
         self.next += 1;
         self.waiting.push_back(own);
@@ -57,14 +57,14 @@ impl Gate {
     }
 
     /// Those who pass now, in the order in which they came.
-    pub(crate) fn admit(&mut self) -> Vec<u64> {
+    pub fn admit(&mut self) -> Vec<u64> {
         let free = self.limit.saturating_sub(self.running).min(self.waiting.len());
         self.running += free;
         self.waiting.drain(..free).collect()
     }
 
     /// Somebody who passed is done.
-    pub(crate) fn done(&mut self, ending: Ending) {
+    pub fn done(&mut self, ending: Ending) {
         self.running = self.running.saturating_sub(1);
         match ending {
             Ending::Fine => {
@@ -91,7 +91,7 @@ impl Gate {
 
 /// Gates by name, to be waited at.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Gates(Arc<Mutex<BTreeMap<String, Kept>>>);
+pub struct Gates(Arc<Mutex<BTreeMap<String, Kept>>>);
 
 #[derive(Debug)]
 struct Kept {
@@ -101,7 +101,7 @@ struct Kept {
 
 /// Leave to go on, given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub struct Pass {
     gates: Gates,
     name: String,
     ending: Ending,
@@ -109,7 +109,7 @@ pub(crate) struct Pass {
 
 impl Pass {
     /// Says what came of it.
-    pub(crate) fn end(mut self, ending: Ending) {
+    pub fn end(mut self, ending: Ending) {
         self.ending = ending;
     }
 }
@@ -122,7 +122,7 @@ impl Drop for Pass {
 
 impl Gates {
     /// Waits for leave at a gate, which lets so many through at most.
-    pub(crate) async fn pass(&self, name: &str, limit: usize) -> Pass {
+    pub async fn pass(&self, name: &str, limit: usize) -> Pass {
         let (leave, given) = oneshot::channel();
         {
             let mut gates = self.lock();
