@@ -1,4 +1,4 @@
-//! Values that may be written as a number or as a text.
+//! Fields that a user may write as a number or as a string.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -10,12 +10,12 @@ use serde::Deserialize;
 pub enum IntOrString {
     /// A whole number.
     Int(i64),
-    /// A text.
+    /// A string.
     Text(String),
 }
 
 impl Display for IntOrString {
-    /// What is written, without space around it.
+    /// The value, without surrounding space.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(number) => number.fmt(f),
@@ -24,18 +24,18 @@ impl Display for IntOrString {
     }
 }
 
-/// Any number, also as a text, since many tools write no fractions into objects.
+/// Any number, also as a string, because many tools cannot write fractions into objects.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "is neither a number nor a text; write one of them")]
 pub enum NumberOrString {
     /// A number.
     Number(f64),
-    /// A text.
+    /// A string.
     Text(String),
 }
 
 impl Display for NumberOrString {
-    /// What is written, without space around it.
+    /// The value, without surrounding space.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
@@ -44,7 +44,7 @@ impl Display for NumberOrString {
     }
 }
 
-/// The text of a field; a field that is empty or left out has none.
+/// The text of a field, without surrounding space; none where the field is empty or missing.
 pub fn written(field: Option<&impl Display>) -> Option<String> {
     field.map(|value| value.to_string().trim().to_owned()).filter(|text| !text.is_empty())
 }
