@@ -20,6 +20,7 @@ pub mod glob;
 pub mod homes;
 pub mod inputs;
 pub mod instance;
+pub mod kubelet;
 pub mod limiter;
 pub mod mark;
 pub mod measured;
@@ -31,6 +32,7 @@ mod provider;
 mod providers;
 pub mod scalar;
 pub mod shape;
+pub mod spec;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod unavailable;

@@ -109,7 +109,7 @@ pub(crate) fn untold(spec: &Spec, format: Format) -> Option<Problem> {
     }
     let i = spec.adapters().iter().position(|adapter| !adapter.is_as_any_guest_does())?;
     Some(Problem::new(
-        Reason::InvalidNetwork,
+        Reason::INVALID_NETWORK,
         format!("spec.networks[{i}]"),
         format!(
             "says more than dhcp4, and only guests with cloud-init are told that, not those with \
@@ -149,7 +149,7 @@ struct Checker {
 impl Checker {
     fn refuse(&mut self, field: &str, text: impl Into<String>) {
         let field = format!("{}{field}", self.at);
-        self.problems.push(Problem::new(Reason::InvalidNetwork, field, text));
+        self.problems.push(Problem::new(Reason::INVALID_NETWORK, field, text));
     }
 
     fn adapter(&mut self, adapter: &Adapter) {

@@ -12,6 +12,7 @@ use joiner_cloud::{
         token::{BootstrapToken, Token, TokenSource},
     },
     inputs::{ClassInputs, SecretData},
+    kubelet,
     needs::{IdNeed, JoinNeeds, SecretName, SecretNeed},
     order::Order,
 };
@@ -19,7 +20,7 @@ use joiner_core::{instance_type::InstanceType, resources::PODS};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    NODE_CLASS_KIND, Problem, Reason, kubelet,
+    NODE_CLASS_KIND, Problem, Reason,
     node_class::{NodeClass, Spec},
 };
 
@@ -34,10 +35,10 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
     let Some(user_data) = &spec.user_data else { return Vec::new() };
     let mut problems = Vec::new();
     if let Err(text) = format(user_data.type_.as_deref()) {
-        problems.push(Problem::new(Reason::InvalidUserData, "spec.userData.type", text));
+        problems.push(Problem::new(Reason::INVALID_USER_DATA, "spec.userData.type", text));
     }
     if let Err(text) = mode(user_data.mode.as_deref()) {
-        problems.push(Problem::new(Reason::InvalidUserData, "spec.userData.mode", text));
+        problems.push(Problem::new(Reason::INVALID_USER_DATA, "spec.userData.mode", text));
     }
     let of_early_versions = [
         ("templateBase64", user_data.template_base64.as_ref().is_some_and(|own| !own.is_empty())),
@@ -48,20 +49,20 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
                     and with its values filled in, into spec.userData.additionalUserdata or into a \
                     Secret that spec.userData.secretRef names";
         let field = format!("spec.userData.{field}");
-        problems.push(Problem::new(Reason::InvalidUserData, field, text));
+        problems.push(Problem::new(Reason::INVALID_USER_DATA, field, text));
     }
     if let Some(secret) = &user_data.secret_ref {
         if secret.name.is_empty() {
             let text = "is empty; write the name of a Secret whose key userData is the text";
             problems.push(Problem::new(
-                Reason::InvalidUserData,
+                Reason::INVALID_USER_DATA,
                 "spec.userData.secretRef.name",
                 text,
             ));
         }
         if user_data.additional_userdata.as_ref().is_some_and(|text| !text.is_empty()) {
             let text = "is set, and so is spec.userData.additionalUserdata; remove one of them";
-            problems.push(Problem::new(Reason::InvalidUserData, "spec.userData.secretRef", text));
+            problems.push(Problem::new(Reason::INVALID_USER_DATA, "spec.userData.secretRef", text));
         }
     }
     problems
@@ -229,7 +230,7 @@ fn kubelet_settings(class: &NodeClass, of: &InstanceType) -> Kubelet {
         max_pods: u32::try_from(of.capacity.get(PODS).floor()).ok(),
         kube_reserved: of.overhead.kube_reserved.clone(),
         system_reserved: of.overhead.system_reserved.clone(),
-        eviction_hard: kubelet::hard_evictions(&of.capacity, of_class),
+        eviction_hard: kubelet::hard_evictions(&kubelet::EVICTION, &of.capacity, of_class),
         extra_args: of_class.map(kubelet::extra_arguments).unwrap_or_default(),
     }
 }

@@ -15,7 +15,10 @@ use joiner_core::{
     resources::{CPU, EPHEMERAL_STORAGE, MEMORY, Resources},
 };
 
-use crate::{GIB, MIB, Problem, Reason, node_class::Kubelet};
+use crate::spec::{Problem, Reason, kubelet::Kubelet};
+
+const MIB: i64 = 1 << 20;
+const GIB: i64 = 1 << 30;
 
 /// Pods a node takes where nobody says: Kubernetes' own default.
 const DEFAULT_PODS: i64 = 110;
@@ -29,7 +32,7 @@ const IMAGE_GC_HIGH: i32 = 85;
 const IMAGE_GC_LOW: i32 = 80;
 
 /// Where evictions start unless the class says otherwise. The first is the kubelet's own default.
-const DEFAULT_EVICTION: [(&str, Threshold); 2] = [
+pub const EVICTION: [(&str, Threshold); 2] = [
     (MEMORY, Threshold::Amount(Quantity::bytes(100 * MIB))),
     (EPHEMERAL_STORAGE, Threshold::Percent(Quantity::whole(10))),
 ];
@@ -39,8 +42,9 @@ const SIGNALS: [(&str, &str); 2] =
     [("memory.available", MEMORY), ("nodefs.available", EPHEMERAL_STORAGE)];
 
 /// How little may be left of a resource.
-#[derive(Debug, Clone, Copy)]
-enum Threshold {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// So much.
     Amount(Quantity),
     /// Of the capacity.
     Percent(Quantity),
@@ -83,7 +87,7 @@ impl Display for Threshold {
 }
 
 /// How many pods an instance takes.
-pub(crate) fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -> i64 {
+pub fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -> i64 {
     let of_class = kubelet.and_then(|kubelet| kubelet.max_pods).map(i64::from);
     let pods = of_size.or(of_class).unwrap_or(DEFAULT_PODS);
     match kubelet.and_then(|kubelet| kubelet.pods_per_core).map(i64::from) {
@@ -92,26 +96,43 @@ pub(crate) fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -
     }
 }
 
-/// What an instance with this capacity keeps for itself.
-pub(crate) fn overhead(
-    cpus: i64,
-    pods: i64,
-    capacity: &Resources,
-    kubelet: Option<&Kubelet>,
-) -> Overhead {
-    let mut kube_reserved = Resources::from_iter([
-        (CPU, reserved_cpu(cpus)),
-        (MEMORY, Quantity::bytes((255 + 11 * pods) * MIB)),
-    ]);
-    if capacity.contains(EPHEMERAL_STORAGE) {
-        kube_reserved.set(EPHEMERAL_STORAGE, Quantity::bytes(GIB));
+/// What the kubelets of a cloud keep where a class does not say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defaults {
+    /// For the kubelet and the container runtime.
+    pub kube_reserved: Resources,
+    /// For the operating system.
+    pub system_reserved: Resources,
+    /// Where evictions start at once, by resource.
+    pub eviction: &'static [(&'static str, Threshold)],
+}
+
+impl Defaults {
+    /// Reservations that grow with the CPUs and pods of an instance.
+    pub fn growing(cpus: i64, pods: i64, capacity: &Resources) -> Self {
+        let mut kube_reserved = Resources::from_iter([
+            (CPU, reserved_cpu(cpus)),
+            (MEMORY, Quantity::bytes((255 + 11 * pods) * MIB)),
+        ]);
+        if capacity.contains(EPHEMERAL_STORAGE) {
+            kube_reserved.set(EPHEMERAL_STORAGE, Quantity::bytes(GIB));
+        }
+        Self { kube_reserved, system_reserved: Resources::new(), eviction: &EVICTION }
     }
-    let written = |of: fn(&Kubelet) -> Option<&Resources>| kubelet.and_then(of).cloned();
+}
+
+/// What an instance with this capacity keeps for itself.
+pub fn overhead(defaults: &Defaults, capacity: &Resources, kubelet: Option<&Kubelet>) -> Overhead {
+    let written =
+        |of: fn(&Kubelet) -> Option<&Resources>| kubelet.and_then(of).cloned().unwrap_or_default();
     Overhead {
-        kube_reserved: kube_reserved
-            .overlaid(&written(|kubelet| kubelet.kube_reserved.as_ref()).unwrap_or_default()),
-        system_reserved: written(|kubelet| kubelet.system_reserved.as_ref()).unwrap_or_default(),
-        eviction_threshold: eviction(capacity, kubelet),
+        kube_reserved: defaults
+            .kube_reserved
+            .overlaid(&written(|kubelet| kubelet.kube_reserved.as_ref())),
+        system_reserved: defaults
+            .system_reserved
+            .overlaid(&written(|kubelet| kubelet.system_reserved.as_ref())),
+        eviction_threshold: eviction(defaults.eviction, capacity, kubelet),
     }
 }
 
@@ -126,11 +147,12 @@ fn reserved_cpu(cpus: i64) -> Quantity {
 /// Where the kubelet starts to evict at once, by its own names: what the class says of each, or
 /// what is counted with where it says nothing. The kubelet forgets its defaults as soon as it is
 /// told anything.
-pub(crate) fn hard_evictions(
+pub fn hard_evictions(
+    defaults: &[(&str, Threshold)],
     capacity: &Resources,
     kubelet: Option<&Kubelet>,
 ) -> BTreeMap<String, String> {
-    let defaults = DEFAULT_EVICTION.iter().filter(|(resource, _)| capacity.contains(resource));
+    let defaults = defaults.iter().filter(|(resource, _)| capacity.contains(resource));
     let mut hard: BTreeMap<String, String> = defaults
         .filter_map(|(resource, threshold)| {
             let (signal, _) = SIGNALS.iter().find(|(_, of)| of == resource)?;
@@ -145,9 +167,13 @@ pub(crate) fn hard_evictions(
 }
 
 /// The higher of hard and soft threshold of each resource that the instance has.
-fn eviction(capacity: &Resources, kubelet: Option<&Kubelet>) -> Resources {
+fn eviction(
+    defaults: &[(&str, Threshold)],
+    capacity: &Resources,
+    kubelet: Option<&Kubelet>,
+) -> Resources {
     let mut thresholds = Resources::new();
-    for (resource, default) in DEFAULT_EVICTION {
+    for &(resource, default) in defaults {
         if !capacity.contains(resource) {
             continue;
         }
@@ -178,7 +204,7 @@ fn written_thresholds(kubelet: &Kubelet) -> impl Iterator<Item = (&'static str, 
 }
 
 /// What the kubelet is told besides what is counted with, by the name of the argument.
-pub(crate) fn extra_arguments(kubelet: &Kubelet) -> BTreeMap<String, String> {
+pub fn extra_arguments(kubelet: &Kubelet) -> BTreeMap<String, String> {
     let mut arguments = BTreeMap::new();
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
@@ -207,10 +233,10 @@ pub(crate) fn extra_arguments(kubelet: &Kubelet) -> BTreeMap<String, String> {
 }
 
 /// What is wrong with `spec.kubelet`.
-pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
+pub fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
     let mut refuse = |field: String, text: String| {
         let field = format!("spec.kubelet.{field}");
-        problems.push(Problem::new(Reason::InvalidKubelet, field, text));
+        problems.push(Problem::new(Reason::INVALID_KUBELET, field, text));
     };
     for (field, reserved) in
         [("kubeReserved", &kubelet.kube_reserved), ("systemReserved", &kubelet.system_reserved)]
