@@ -363,7 +363,7 @@ impl CloudProvider for Vsphere {
         let read = NodeClass::read(&class.object()).ok();
         Needs {
             secrets: read.iter().filter_map(user_data::secret_need).collect(),
-            joining: read.as_ref().map(user_data::join_needs),
+            joining: read.as_ref().map(|read| user_data::class_text(read).join_needs()),
             addresses: read.iter().flat_map(|read| networks::address_needs(&read.spec)).collect(),
         }
     }

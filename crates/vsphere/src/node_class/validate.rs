@@ -21,7 +21,7 @@ impl NodeClass {
         }
         problems.extend(user_data::problems(&self.spec));
         problems.extend(networks::problems(&self.spec));
-        let format = user_data::written_format(&self.spec);
+        let format = user_data::class_text(self).written_format();
         problems.extend(format.and_then(|format| networks::untold(&self.spec, format)));
         problems.extend(tags::conflicts(self.spec.tags.as_ref()));
         problems.extend(resources::problems(&self.spec));

@@ -16,7 +16,13 @@ use std::{
 };
 
 use joiner_cloud::{
-    CloudError, choice, instance::Instance, mark::Mark, order::Order, unavailable::Scarce,
+    CloudError,
+    bootstrap::class_text::{Fetched, Recipient},
+    choice,
+    instance::Instance,
+    mark::Mark,
+    order::Order,
+    unavailable::Scarce,
 };
 use joiner_core::label;
 use joiner_vim::{Method, MoRef};
@@ -37,7 +43,7 @@ use crate::{
     node_class::NodeClass,
     places::{Place, Resolution},
     tags::objections::Rights,
-    user_data::{self, Fetched, Recipient},
+    user_data,
 };
 
 /// How often a name that is taken is looked at again: it may be our own, on its way.
@@ -239,7 +245,7 @@ impl Inner {
                 work.class.name()
             ),
         })?;
-        let text = user_data::text(work.class, &fetched, &recipient);
+        let text = user_data::class_text(work.class).text(&fetched, &recipient);
         let text = text.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
         if let Some(problem) = networks::untold(&work.class.spec, text.format) {
             return Err(CloudError::NodeClassNotReady(format!(

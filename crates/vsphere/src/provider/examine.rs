@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use joiner_cloud::{
-    bootstrap::{Distro, Facts, GuestLookup, ProviderId},
+    bootstrap::{Distro, Facts, GuestLookup, ProviderId, class_text::Fetched},
     class,
     inputs::SecretData,
     needs::SecretName,
@@ -20,7 +20,6 @@ use crate::{
     places::{Resolution, VALIDATION},
     room::{HOSTS, Host, needed_space},
     tags,
-    user_data::Fetched,
     vm::{self, Vm},
 };
 

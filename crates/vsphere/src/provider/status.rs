@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use joiner_cloud::{
     CloudError,
-    bootstrap::{self, Encoded},
+    bootstrap::{self, Encoded, class_text::Fetched},
     class::{self, BOOTSTRAP_READY, ClassCondition, ClassStatus},
     inputs::ClassInputs,
     notes::Note,
@@ -25,7 +25,7 @@ use crate::{
         NETWORK_READY, Resolution, Trouble, VALIDATION, VCENTER,
     },
     privileges::{self, Role},
-    user_data::{self, Fetched, Recipient},
+    user_data,
     vm_settings::AntiAffinity,
 };
 
@@ -220,10 +220,7 @@ impl Inner {
         fetched: &Fetched<'_>,
     ) -> Option<Result<Encoded, bootstrap::Error>> {
         let Instances { types, .. } = read.instances(&self.settings.instances).unwrap_or_default();
-        let instance_type = types.first()?;
-        let token = user_data::example_token(fetched.facts);
-        let recipient = Recipient { node_name: "trial", instance_type, token, order: None };
-        Some(user_data::text(read, fetched, &recipient))
+        Some(user_data::class_text(read).trial(fetched, types.first()?))
     }
 
     /// What the account may not do, by the condition that says it; none where nobody says.

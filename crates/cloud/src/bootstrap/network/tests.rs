@@ -1,16 +1,45 @@
-use joiner_cloud::inputs::Address;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::node_class::NodeClass;
+use crate::inputs::Address;
 
-fn class(networks: Value) -> NodeClass {
-    let object = json!({"metadata": {"name": "general"}, "spec": {"networks": networks}});
-    NodeClass::read(&object).unwrap()
+/// Adapters as a class writes them.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Written {
+    dhcp4: Option<bool>,
+    dhcp6: Option<bool>,
+    addresses_from_pools: Vec<PoolReference>,
+    nameservers: Vec<String>,
+    search_domains: Vec<String>,
+    routes: Vec<Route>,
+    mtu: Option<i64>,
+    mac_addr: Option<String>,
+}
+
+/// Has something done with the adapters of a class.
+fn with<T>(networks: Value, work: impl FnOnce(&[Adapter<'_>]) -> T) -> T {
+    let written: Vec<Written> = serde_json::from_value(networks).unwrap();
+    let adapters: Vec<Adapter<'_>> = written
+        .iter()
+        .map(|own| Adapter {
+            dhcp4: own.dhcp4,
+            dhcp6: own.dhcp6,
+            pools: &own.addresses_from_pools,
+            nameservers: &own.nameservers,
+            search_domains: &own.search_domains,
+            routes: &own.routes,
+            mtu: own.mtu,
+            mac: own.mac_addr.as_deref(),
+        })
+        .collect();
+    work(&adapters)
 }
 
 fn told(networks: Value) -> Vec<String> {
-    problems(&class(networks).spec).iter().map(ToString::to_string).collect()
+    let problems = with(networks, |adapters| problems(adapters, 10));
+    problems.iter().map(ToString::to_string).collect()
 }
 
 fn address(nic: usize, text: &str, gateway: Option<&str>) -> Address {
@@ -24,10 +53,11 @@ fn address(nic: usize, text: &str, gateway: Option<&str>) -> Address {
 }
 
 fn told_guest(networks: Value, addresses: &[Address]) -> Value {
-    let class = class(networks);
-    let macs: Vec<String> =
-        (1..=class.spec.adapters().len()).map(|n| format!("00:50:56:00:00:0{n}")).collect();
-    Value::Object(netplan(class.spec.adapters(), &macs, addresses))
+    with(networks, |adapters| {
+        let macs: Vec<String> =
+            (1..=adapters.len()).map(|n| format!("00:50:56:00:00:0{n}")).collect();
+        Value::Object(netplan(adapters, &macs, addresses))
+    })
 }
 
 #[test]
@@ -96,12 +126,11 @@ fn two_addresses_of_one_network_have_one_way_out() {
 #[test]
 fn each_pool_of_each_adapter_is_one_need() {
     let pool = |name: &str| json!({"apiGroup": "ipam.example.com", "kind": "Pool", "name": name});
-    let spec = class(json!([
+    let networks = json!([
         {},
         {"addressesFromPools": [pool("a"), pool("b")]},
-    ]))
-    .spec;
-    let needs = address_needs(&spec);
+    ]);
+    let needs = with(networks, address_needs);
     let names: Vec<String> = needs.iter().map(|need| need.claim_name("vm")).collect();
     assert_eq!(names, ["vm-1-0", "vm-1-1"]);
     assert_eq!(needs[1].pool.name, "b");
@@ -166,7 +195,7 @@ fn an_instance_without_any_address_cannot_be_meant() {
 #[test]
 fn guests_without_cloud_init_can_only_do_as_they_do_by_themselves() {
     let untold = |networks: Value| {
-        let found = untold(&class(networks).spec, Format::Ignition);
+        let found = with(networks, |adapters| untold(adapters, Format::Ignition));
         found.map(|problem| problem.to_string())
     };
     assert_eq!(untold(json!([{"dhcp4": true}, {}])), None);
