@@ -19,7 +19,7 @@ use crate::{
     spec::{Problem, Reason},
 };
 
-/// The smallest packet that every network takes, and the largest that an adapter does.
+/// The smallest MTU of IPv4 hosts (RFC 791), and the largest of common jumbo frames.
 const MTU: std::ops::RangeInclusive<i64> = 576..=9000;
 
 /// What a class says about one adapter of its instances.
@@ -80,7 +80,7 @@ impl Adapter<'_> {
         self.uses_dhcp4() || self.uses_dhcp6() || !self.pools.is_empty()
     }
 
-    /// Whether a guest that is told nothing does as it says.
+    /// Whether a guest does this without any settings.
     fn is_as_any_guest_does(&self) -> bool {
         self.uses_dhcp4()
             && !self.uses_dhcp6()
@@ -91,7 +91,7 @@ impl Adapter<'_> {
             && self.mtu().is_none()
     }
 
-    /// The largest packet, where it is not left to the network.
+    /// The MTU, where it is not left to the network.
     fn mtu(&self) -> Option<i64> {
         self.mtu.filter(|mtu| *mtu != 0)
     }
@@ -120,8 +120,8 @@ pub fn address_needs(adapters: &[Adapter<'_>]) -> Vec<AddressNeed> {
         .collect()
 }
 
-/// Why guests of this format cannot be told what the class says of its adapters; none if they can,
-/// or need not be told.
+/// The problem of adapter settings that guests of this format cannot receive; none where they can, or
+/// need no settings.
 pub fn untold(adapters: &[Adapter<'_>], format: Format) -> Option<Problem> {
     if format == Format::CloudInit {
         return None;
@@ -131,7 +131,7 @@ pub fn untold(adapters: &[Adapter<'_>], format: Format) -> Option<Problem> {
         Reason::INVALID_NETWORK,
         format!("spec.networks[{i}]"),
         format!(
-            "says more than dhcp4, and only guests with cloud-init are told that, not those with \
+            "has more settings than dhcp4, which only guests with cloud-init receive, not those with \
              {format}; use DHCP, or write the adapter's settings into the user data"
         ),
     ))
@@ -146,14 +146,17 @@ pub fn problems(adapters: &[Adapter<'_>], most: usize) -> Vec<Problem> {
     }
     if !adapters.is_empty() && !adapters.iter().any(Adapter::has_address) {
         let remedy = "write dhcp4: true for one of them, or name a pool in addressesFromPools";
-        checker.refuse("", format!("gives no adapter an address, so no node could join; {remedy}"));
+        checker.refuse(
+            "",
+            format!("gives no adapter an IP address, so that no node can join; {remedy}"),
+        );
     }
     for (i, adapter) in adapters.iter().enumerate() {
         checker.at = format!("spec.networks[{i}]");
         checker.adapter(adapter);
         let same = |other: &Adapter<'_>| other.mac().is_some() && other.mac() == adapter.mac();
         if adapters[..i].iter().any(same) {
-            checker.refuse(".macAddr", "is another adapter's too; give each its own");
+            checker.refuse(".macAddr", "is also the address of another adapter; give each its own");
         }
     }
     checker.problems
@@ -187,13 +190,13 @@ impl Checker {
         }
         for (i, server) in adapter.nameservers.iter().enumerate() {
             if server.parse::<IpAddr>().is_err() {
-                let text = format!("{server:?} is no address; write one such as 10.0.0.2");
+                let text = format!("{server:?} is not an IP address; write one such as 10.0.0.2");
                 self.refuse(&format!(".nameservers[{i}]"), text);
             }
         }
         for (i, domain) in adapter.search_domains.iter().enumerate() {
             if !is_domain(domain) {
-                let text = format!("{domain:?} is no domain; write one such as example.com");
+                let text = format!("{domain:?} is not a domain; write one such as example.com");
                 self.refuse(&format!(".searchDomains[{i}]"), text);
             }
         }
@@ -204,13 +207,12 @@ impl Checker {
         }
         if let Some(mtu) = adapter.mtu().filter(|mtu| !MTU.contains(mtu)) {
             let (least, most) = (MTU.start(), MTU.end());
-            self.refuse(
-                ".mtu",
-                format!("{mtu} is no packet's size; write bytes from {least} to {most}"),
-            );
+            self.refuse(".mtu", format!("{mtu} is not an MTU; write bytes from {least} to {most}"));
         }
         if let Some(mac) = adapter.mac().filter(|mac| !is_mac(mac)) {
-            let text = format!("{mac:?} is no adapter's address; write one like 00:50:56:01:02:03");
+            let text = format!(
+                "{mac:?} is not a MAC address of one adapter; write one like 00:50:56:01:02:03"
+            );
             self.refuse(".macAddr", text);
         }
     }
@@ -224,7 +226,7 @@ fn is_domain(text: &str) -> bool {
     text.len() <= 253 && text.strip_suffix('.').unwrap_or(text).split('.').all(is_part)
 }
 
-/// Whether this is the address of one adapter, not of a group of them or of none.
+/// Whether this is a unicast MAC address other than zero.
 fn is_mac(text: &str) -> bool {
     let bytes: Vec<Option<u8>> = text
         .split(':')
@@ -237,7 +239,7 @@ fn is_mac(text: &str) -> bool {
         && bytes[0].is_some_and(is_of_one)
 }
 
-/// A route that was understood.
+/// A valid route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Hop {
     /// The network with its prefix.
@@ -247,12 +249,12 @@ struct Hop {
 }
 
 impl Hop {
-    /// Every network there is, of an address's kind.
+    /// The default network of an address's IP family.
     fn everywhere(via: IpAddr) -> String {
         if via.is_ipv4() { "0.0.0.0/0" } else { "::/0" }.to_owned()
     }
 
-    /// The way out of a network.
+    /// The default route by a gateway.
     fn out(via: IpAddr) -> Self {
         Self { to: Self::everywhere(via), via, metric: None }
     }
@@ -261,28 +263,34 @@ impl Hop {
         const REMEDY: &str = "write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to";
         let (to, via) = (route.to.as_deref(), route.via.as_deref());
         let (to, via) = (to.unwrap_or_default(), via.unwrap_or_default());
-        let address: IpAddr =
-            via.parse().map_err(|_| format!("goes by {via:?}, which is no address; {REMEDY}"))?;
+        let address: IpAddr = via
+            .parse()
+            .map_err(|_| format!("via is {via:?}, which is not an IP address; {REMEDY}"))?;
         let metric = match route.metric.map(u32::try_from) {
             None => None,
             Some(Ok(metric)) => Some(metric),
-            Some(Err(_)) => return Err("has no metric of 0 or more; leave it out".to_owned()),
+            Some(Err(_)) => {
+                return Err("has a negative or too large metric; write 0 or more, or leave it out"
+                    .to_owned());
+            }
         };
         if to == "default" {
             return Ok(Self { metric, ..Self::out(address) });
         }
         let Some((network, prefix)) = to.split_once('/') else {
-            return Err(format!("goes to {to:?}, which has no prefix; {REMEDY}"));
+            return Err(format!("to is {to:?}, which has no prefix; {REMEDY}"));
         };
         let network: IpAddr = network
             .parse()
-            .map_err(|_| format!("goes to {to:?}, which is no network; {REMEDY}"))?;
+            .map_err(|_| format!("to is {to:?}, which is not a network; {REMEDY}"))?;
         let bits = if network.is_ipv4() { 32 } else { 128 };
         if !prefix.parse::<u8>().is_ok_and(|prefix| prefix <= bits) {
-            return Err(format!("goes to {to:?}, whose prefix is none of 0 to {bits}; {REMEDY}"));
+            return Err(format!("to is {to:?}, whose prefix is not from 0 to {bits}; {REMEDY}"));
         }
         if network.is_ipv4() != address.is_ipv4() {
-            return Err(format!("goes to {to} by {via}, which is of the other kind; {REMEDY}"));
+            return Err(format!(
+                "to is {to} and via is {via}, which are of different IP families; {REMEDY}"
+            ));
         }
         Ok(Self { to: to.to_owned(), via: address, metric })
     }

@@ -11,7 +11,7 @@ use joiner_core::{
 use super::{Problem, Reason};
 use crate::scalar::written;
 
-/// What instances are where a size does not say.
+/// The architecture where a size does not say it.
 pub const DEFAULT_ARCH: &str = "amd64";
 
 const GIB: i64 = 1 << 30;
@@ -62,7 +62,7 @@ impl<'p> Reader<'p> {
         let remedy = format!("write a whole number from 1 to {max}");
         let Some(text) = self.required("cpu", value, &remedy) else { return 0 };
         whole(&text, max).unwrap_or_else(|| {
-            self.refuse("cpu", format!("{text:?} is no number of CPUs; {remedy}"));
+            self.refuse("cpu", format!("{text:?} is not a number of CPUs; {remedy}"));
             0
         })
     }
@@ -73,7 +73,7 @@ impl<'p> Reader<'p> {
         let pods = whole(&text, max);
         if pods.is_none() {
             let remedy = format!("write a whole number from 1 to {max}, or leave it out");
-            self.refuse("maxPods", format!("{text:?} is no number of pods; {remedy}"));
+            self.refuse("maxPods", format!("{text:?} is not a number of pods; {remedy}"));
         }
         pods
     }
@@ -113,9 +113,15 @@ impl<'p> Reader<'p> {
         for (name, &amount) in amounts.into_iter().flatten() {
             let field = format!("extendedResources[{name:?}]");
             if !name.contains('/') || !label::is_valid_key(name) {
-                self.refuse(&field, "is no extended resource; write a name such as nvidia.com/gpu");
+                self.refuse(
+                    &field,
+                    "is not an extended resource; write a name such as nvidia.com/gpu",
+                );
             } else if amount < Quantity::ZERO || amount != Quantity::whole(amount.floor()) {
-                self.refuse(&field, format!("{amount} cannot be had; write a whole number"));
+                self.refuse(
+                    &field,
+                    format!("{amount} is not a whole number of 0 or more; write one"),
+                );
             }
             extended.set(name, amount);
         }
@@ -128,9 +134,9 @@ impl<'p> Reader<'p> {
         for (key, value) in labels.into_iter().flatten() {
             let field = format!("labels[{key:?}]");
             if !label::is_valid_key(key) {
-                self.refuse(&field, "is no label; write a key such as example.com/disk");
+                self.refuse(&field, "is not a label key; write one such as example.com/disk");
             } else if reserved.contains(key) || reserved.is_restricted(key) {
-                self.refuse(&field, "is not yours to set; use a domain of your own");
+                self.refuse(&field, "is reserved; use a domain of your own");
             } else if !label::is_valid_value(value) {
                 self.refuse(&field, not_a_label_value(value));
             }
@@ -143,7 +149,7 @@ impl<'p> Reader<'p> {
         let text = written(value)?;
         let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
         if price.is_none() {
-            self.refuse("price", format!("{text:?} is no price; write a number of 0 or more"));
+            self.refuse("price", format!("{text:?} is not a price; write a number of 0 or more"));
         }
         price
     }
@@ -158,7 +164,7 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// What to say of a text that no label can have.
+/// The message for a text that cannot be a label's value.
 pub fn not_a_label_value(text: &str) -> String {
     format!(
         "{text:?} is not a valid value of a label; use at most 63 letters, digits and, between \
@@ -171,9 +177,9 @@ pub fn is_disk(gib: i64) -> bool {
     (0..=i64::MAX / GIB).contains(&gib)
 }
 
-/// What to say of a size that is none.
+/// The message for an invalid disk size.
 pub fn not_a_disk(gib: i64) -> String {
-    format!("{gib} is no disk's size; write GiB, or 0 to keep the template's")
+    format!("{gib} is not a disk size; write GiB, or 0 to keep the template's")
 }
 
 /// A whole number from 1 to `max`, in any of the ways to write an amount.

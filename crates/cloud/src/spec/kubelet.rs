@@ -12,7 +12,7 @@ use super::schema;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Kubelet {
-    /// Pods that a node takes where its size says nothing.
+    /// The number of pods of a node, where its size does not say it.
     #[schemars(extend("format" = "int32", "minimum" = null))]
     pub max_pods: Option<u32>,
     /// Pods for each core at most.

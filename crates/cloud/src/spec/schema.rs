@@ -1,17 +1,16 @@
-//! Schemas of fields whose types say too little.
+//! Schemas of fields whose Rust types say too little, and rules for whole definitions.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-/// How the schema calls its rules.
+/// The keyword for CEL rules.
 pub const RULES: &str = "x-kubernetes-validations";
-/// Entries of a list, and of a map in it, at most, where a rule looks at each of them. Far more than
-/// anybody writes.
+/// The most entries of a list where a rule reads each of them. Far more than users write.
 pub const LIST_MAX: u32 = 100;
-/// Entries of a map in such a list, at most.
+/// The most entries of a map in such a list.
 pub const MAP_MAX: u32 = 32;
 
-/// A whole number, also as a text.
+/// A whole number, also as a string.
 pub fn int_or_string(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [{"type": "integer"}, {"type": "string"}],
@@ -19,7 +18,7 @@ pub fn int_or_string(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Any number, also as a text: schemas have no word for it, so the reader looks.
+/// Any number, also as a string. OpenAPI schemas cannot say this, so the reader checks it.
 pub fn number_or_string(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"x-kubernetes-preserve-unknown-fields": true})
 }
