@@ -10,16 +10,19 @@
 //! deliver it; none of them writes its own.
 
 pub mod adoption;
+pub mod attempts;
 pub mod bootstrap;
 pub mod choice;
 pub mod class;
 #[cfg(feature = "testing")]
 pub mod conformance;
+pub mod deadline;
 mod error;
 pub mod glob;
 pub mod homes;
 pub mod inputs;
 pub mod instance;
+pub mod judgement;
 pub mod kubelet;
 pub mod limiter;
 pub mod mark;
@@ -30,6 +33,7 @@ pub mod notes;
 pub mod order;
 mod provider;
 mod providers;
+pub mod resolutions;
 pub mod scalar;
 pub mod shape;
 pub mod spec;

@@ -36,6 +36,7 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy,
     adoption::Adoption,
     class::{self, ClassKind, ClassStatus, SpecHash},
+    deadline::within,
     homes::Homes,
     inputs::ClassInputs,
     instance::{Instance, Measured},
@@ -223,21 +224,14 @@ impl Inner {
         })
     }
 
-    /// Does something for as long as it may take. Everything can be left at any point and begun again.
+    /// Does some work with a deadline.
     async fn within<T>(
         &self,
         limit: Duration,
         what: &str,
         work: impl Future<Output = Result<T, CloudError>>,
     ) -> Result<T, CloudError> {
-        tokio::select! {
-            biased;
-            done = work => done,
-            () = self.clock.sleep(limit) => Err(CloudError::Unknown(format!(
-                "{what} is not done after {} minutes; it is tried again",
-                limit.as_secs() / 60
-            ))),
-        }
+        within(&self.clock, limit, what, work).await
     }
 
     fn well_known() -> WellKnown {
@@ -250,8 +244,7 @@ impl Inner {
         let read = NodeClass::read(&class.object());
         let read = read.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
         let state = self.state();
-        let kept = state.resolutions.get(&class.name).filter(|kept| kept.uid == class.uid);
-        let image = kept.map(|kept| &kept.resolution.image);
+        let image = state.resolutions.of(class).map(|own| &own.image);
         let template_disk = image.and_then(Template::disk_gib);
         let measured = image.map(|image| state.measured.of_image(&image.named.path));
         Ok(read

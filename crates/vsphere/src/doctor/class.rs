@@ -1,13 +1,16 @@
 //! A class: what its conditions say, tag by tag and selector by selector.
 
-use joiner_cloud::class::{self, BOOTSTRAP_READY, ClassStatus};
+use joiner_cloud::{
+    class::{self, BOOTSTRAP_READY, ClassStatus},
+    judgement::VALIDATION,
+};
 use joiner_vim::{Object, VimError};
 
 use super::{Finding, Subject};
 use crate::{
     places::{
-        COMPUTE_READY, DATASTORE_READY, FOLDER_READY, IMAGE_READY, LedTo, NETWORK_READY,
-        VALIDATION, VCENTER, ZONES_READY,
+        COMPUTE_READY, DATASTORE_READY, FOLDER_READY, IMAGE_READY, LedTo, NETWORK_READY, VCENTER,
+        ZONES_READY,
     },
     tags::objections::Objections,
 };

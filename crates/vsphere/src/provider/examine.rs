@@ -6,6 +6,7 @@ use joiner_cloud::{
     bootstrap::{Distro, Facts, GuestLookup, ProviderId, class_text::Fetched},
     class,
     inputs::SecretData,
+    judgement::VALIDATION,
     needs::SecretName,
 };
 
@@ -17,7 +18,7 @@ use crate::{
         self, Finding, Patient, SecretSeen, Subject, clocks, reached, room, template, version,
     },
     node_class::NodeClass,
-    places::{Resolution, VALIDATION},
+    places::Resolution,
     room::{HOSTS, Host, needed_space},
     tags,
     vm::{self, Vm},

@@ -3,14 +3,15 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
 
 use jiff::Timestamp;
 use joiner_cloud::{
-    class::NodeClass,
+    attempts::Tries,
     instance::Instance,
+    judgement::{REFUSED_FOR, RefusedOrders, ToldOnce},
     measured::MeasuredMemory,
+    resolutions::Resolutions,
     unavailable::{Shortages, Unavailable, UnavailableOffering, unavailable_offerings},
 };
 use joiner_core::instance_type::InstanceType;
@@ -21,17 +22,11 @@ use crate::{
     places::Resolution, vm_settings::PowerOff,
 };
 
-/// So many orders that make no sense, one after the other, are the class's fault.
-const INVALID_ORDERS_MAX: u32 = 3;
-/// How long a class whose orders made no sense is not used, unless it changes, and a vCenter that
-/// lacked a licence.
-const REFUSED_FOR: Duration = Duration::from_mins(15);
-
 /// What a process remembers.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     /// What classes come to, by name.
-    pub(crate) resolutions: BTreeMap<String, Kept>,
+    pub(crate) resolutions: Resolutions<Resolution>,
     /// What classes' instances are like, by the class's name.
     pub(crate) classes: BTreeMap<String, ClassMemory>,
     /// What sizes of classes lacked when they were last looked at, by the class's name.
@@ -43,7 +38,7 @@ pub(crate) struct State {
     /// Clones under way, by the claim's identity.
     pub(crate) clones: BTreeMap<String, Task>,
     /// How often something has gone wrong, by the claim's identity.
-    pub(crate) tries: BTreeMap<String, u32>,
+    pub(crate) tries: Tries,
     /// Instances that were last known, so that one whose host is away is not taken for absent.
     pub(crate) known: BTreeMap<MoRef, Instance>,
     /// How much memory guests see.
@@ -53,9 +48,9 @@ pub(crate) struct State {
     /// When a claim without an instance was first to be deleted, by its identity.
     pub(crate) deletions: BTreeMap<String, Timestamp>,
     /// What was last told of a class that leads nowhere, by its name.
-    pub(crate) told_unresolved: BTreeMap<String, String>,
+    pub(crate) told_unresolved: ToldOnce,
     /// Orders of a class that made no sense to vCenter, one after the other, by its name.
-    pub(crate) invalid_orders: BTreeMap<String, InvalidOrders>,
+    pub(crate) invalid_orders: RefusedOrders,
     /// When vCenter last lacked a licence, and for what.
     pub(crate) unlicensed: Option<(Timestamp, String)>,
     /// Instances that vCenter was told to destroy.
@@ -68,26 +63,6 @@ pub(crate) struct State {
     pub(crate) folders: BTreeSet<String>,
     /// Datacenters that the account sees, and when they were looked at.
     pub(crate) datacenters: Option<(Timestamp, Vec<Named>)>,
-}
-
-/// What a class came to, and when.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub(crate) uid: String,
-    pub(crate) generation: i64,
-    pub(crate) at: Timestamp,
-    pub(crate) resolution: Arc<Resolution>,
-}
-
-/// Orders of a class that made no sense to vCenter, one after the other.
-#[derive(Debug, Clone)]
-pub(crate) struct InvalidOrders {
-    /// The version of the class that they were made of.
-    pub(crate) generation: i64,
-    pub(crate) count: u32,
-    pub(crate) last: Timestamp,
-    /// What vCenter said of the last one.
-    pub(crate) why: String,
 }
 
 /// What follows for instances of a class depends on this alone.
@@ -127,8 +102,7 @@ impl State {
     ) -> Option<&'static str> {
         let shortages = self.shortages.get(class);
         let has_space = || {
-            let kept = self.resolutions.get(class);
-            let place = kept.and_then(|kept| kept.resolution.place(zone));
+            let place = self.resolutions.named(class).and_then(|own| own.place(zone));
             place.is_none_or(|place| {
                 let usable = &place.datastores.usable;
                 usable.iter().any(|own| !self.unavailable.is(&own.space(), now))
@@ -147,32 +121,6 @@ impl State {
         of_class.collect()
     }
 
-    /// Counts one more time that something went wrong for a claim.
-    pub(crate) fn count(&mut self, claim: &str) -> u32 {
-        let tries = self.tries.entry(claim.to_owned()).or_default();
-        *tries += 1;
-        *tries
-    }
-
-    /// Counts one more order of a class that made no sense to vCenter.
-    pub(crate) fn count_invalid(&mut self, class: &NodeClass, why: String, now: Timestamp) {
-        let before = self.invalid_orders.get(&class.name);
-        let before = before.filter(|own| own.generation == class.generation);
-        let count = before.map_or(0, |own| own.count) + 1;
-        let orders = InvalidOrders { generation: class.generation, count, last: now, why };
-        self.invalid_orders.insert(class.name.clone(), orders);
-    }
-
-    /// What vCenter says of the orders of a class, where it has refused so many in a row that the
-    /// next would fare no better. After a while it is tried again: an administrator may have mended
-    /// what was wrong.
-    pub(crate) fn why_refused(&self, class: &NodeClass, now: Timestamp) -> Option<&str> {
-        let orders = self.invalid_orders.get(&class.name)?;
-        let is_of_now = orders.generation == class.generation
-            && now.duration_since(orders.last).unsigned_abs() < REFUSED_FOR;
-        (is_of_now && orders.count >= INVALID_ORDERS_MAX).then_some(orders.why.as_str())
-    }
-
     /// What vCenter lacked a licence for, unless that is so long ago that it may be tried again.
     pub(crate) fn why_unlicensed(&self, now: Timestamp) -> Option<&str> {
         let (at, why) = self.unlicensed.as_ref()?;
@@ -181,7 +129,7 @@ impl State {
 
     /// Forgets a claim that has its instance, or needs none any more.
     pub(crate) fn forget(&mut self, claim: &str) {
-        self.tries.remove(claim);
+        self.tries.forget(claim);
         self.clones.remove(claim);
         self.deletions.remove(claim);
     }

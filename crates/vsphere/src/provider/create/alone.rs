@@ -1,8 +1,8 @@
 //! Classes of which one instance can be there at a time.
 
-use joiner_cloud::{CloudError, limiter::Pass};
+use joiner_cloud::{CloudError, attempts::Refused, limiter::Pass};
 
-use super::{Inner, Refused, Work};
+use super::{Inner, Work};
 use crate::{
     NODE_CLASS_KIND,
     networks::Adapter,

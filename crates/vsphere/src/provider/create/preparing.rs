@@ -3,13 +3,13 @@
 //! Only the clone itself says some things, such as the hardware addresses that its guest knows its
 //! adapters by. Each step looks first, so that one that was done before is not done again.
 
-use joiner_cloud::{CloudError, bootstrap::network::netplan};
+use joiner_cloud::{CloudError, attempts::Refused, bootstrap::network::netplan};
 use joiner_vim::{
     Method, Object,
     spec::{ConfigSpec, ExtraConfig},
 };
 
-use super::{Inner, Refused, Work};
+use super::{Inner, Work};
 use crate::{
     inventory::nics,
     marks, passthrough,
