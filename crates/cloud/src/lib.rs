@@ -17,6 +17,7 @@ pub mod class;
 #[cfg(feature = "testing")]
 pub mod conformance;
 pub mod deadline;
+pub mod doctor;
 mod error;
 pub mod glob;
 pub mod homes;

@@ -37,6 +37,7 @@ use joiner_cloud::{
     adoption::Adoption,
     class::{self, ClassKind, ClassStatus, SpecHash},
     deadline::within,
+    doctor::{Finding, Patient},
     homes::Homes,
     inputs::ClassInputs,
     instance::{Instance, Measured},
@@ -436,6 +437,12 @@ impl CloudProvider for Vsphere {
     ) -> Result<Option<String>, CloudError> {
         let looking = Box::pin(self.0.drift(instance, class));
         self.0.within(ANSWER_WITHIN, "looking for drift", looking).await
+    }
+
+    async fn examine(&self, patient: &Patient) -> Vec<Finding> {
+        let findings = self.0.examine(patient).await;
+        self.0.vim.logout().await;
+        findings
     }
 
     fn repair_policies(&self) -> &'static [RepairPolicy] {
