@@ -28,6 +28,7 @@ pub mod kubelet;
 pub mod limiter;
 pub mod mark;
 pub mod measured;
+pub mod metrics;
 pub mod names;
 pub mod needs;
 pub mod notes;

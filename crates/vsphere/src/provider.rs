@@ -191,7 +191,7 @@ impl Vsphere {
             homes: Homes::default(),
         });
         let asked = Arc::downgrade(&inner);
-        inner.metrics.ask_for_unavailable(move || {
+        inner.metrics.shared.ask_for_unavailable(move || {
             let inner = asked.upgrade();
             inner.map(|own| own.state().unavailable_offerings(own.now())).unwrap_or_default()
         });

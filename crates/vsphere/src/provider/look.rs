@@ -243,7 +243,7 @@ impl Inner {
             }
         }
         self.tell_of(namesakes);
-        self.metrics.listed(states);
+        self.metrics.shared.listed(states);
         self.state().measured.keep(instances.iter().map(|own| own.provider_id.as_str()));
         self.state().known.retain(|reference, _| seen.contains(reference));
         let claims =
