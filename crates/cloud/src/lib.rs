@@ -12,6 +12,7 @@
 pub mod adoption;
 pub mod attempts;
 pub mod bootstrap;
+pub mod catalog_file;
 pub mod choice;
 pub mod class;
 #[cfg(feature = "testing")]
