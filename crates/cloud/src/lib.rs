@@ -10,23 +10,39 @@
 //! deliver it; none of them writes its own.
 
 pub mod adoption;
+pub mod attempts;
 pub mod bootstrap;
+pub mod catalog_file;
 pub mod choice;
 pub mod class;
 #[cfg(feature = "testing")]
 pub mod conformance;
+pub mod deadline;
+pub mod doctor;
 mod error;
+pub mod glob;
 pub mod homes;
 pub mod inputs;
 pub mod instance;
+pub mod judgement;
+pub mod kubelet;
+pub mod limiter;
+pub mod mark;
+pub mod measured;
+pub mod metrics;
+pub mod names;
 pub mod needs;
 pub mod notes;
 pub mod order;
 mod provider;
 mod providers;
+pub mod resolutions;
+pub mod scalar;
 pub mod shape;
+pub mod spec;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod unavailable;
 
 pub use error::CloudError;
 pub use provider::{

@@ -1,4 +1,8 @@
-//! A cloud for tests: it does what it is told, and remembers what it was asked.
+//! A cloud for tests: it does what it is told, and remembers what it was asked. The shapes of a
+//! cloud's own tests are in [`scenes`].
+
+pub mod mishaps;
+pub mod scenes;
 
 use std::{
     collections::{BTreeMap, VecDeque},
