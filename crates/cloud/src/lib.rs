@@ -13,23 +13,28 @@ pub mod adoption;
 pub mod bootstrap;
 pub mod choice;
 pub mod class;
+pub mod cluster;
 #[cfg(feature = "testing")]
 pub mod conformance;
 mod error;
 pub mod homes;
 pub mod inputs;
 pub mod instance;
+pub mod listing;
 pub mod needs;
+pub mod notebook;
 pub mod notes;
 pub mod order;
+pub mod progress;
 mod provider;
+mod provider_ids;
 mod providers;
+pub mod registration;
 pub mod shape;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use error::CloudError;
-pub use provider::{
-    CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy, Updated,
-};
+pub use provider::{CloudProvider, Deletion, InstanceTypes, RepairPolicy};
+pub use provider_ids::ProviderIds;
 pub use providers::{Off, Providers, Served};

@@ -22,6 +22,7 @@ pub mod claims;
 pub mod classes;
 pub mod clocks;
 pub mod cloud_calls;
+pub mod cloud_clusters;
 pub mod cluster;
 pub mod conditions;
 pub mod consistency;

@@ -56,7 +56,7 @@ use joiner_core::{
     price::UnitPrices,
 };
 
-use joiner_cloud::class::ClassKind;
+use joiner_cloud::class::{ClassKind, Role};
 
 pub use crate::{
     instances::{Hardware, Instances},
@@ -74,6 +74,7 @@ pub const NODE_CLASS_KIND: &str = "VsphereNodeClass";
 
 /// vSphere's `NodeClass`.
 pub const NODE_CLASS: ClassKind = ClassKind {
+    role: Role::NodeClass,
     group: NODE_CLASS_GROUP,
     version: "v1alpha1",
     kind: NODE_CLASS_KIND,

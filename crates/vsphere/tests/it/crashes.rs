@@ -149,7 +149,7 @@ async fn the_claim_went_while_nobody_was_there() {
     let world = World::new();
     let order = killed_at(&world, Mishap::KilledAfter, "CloneVM_Task").await;
     world.clock.sleep(Duration::from_hours(8)).await;
-    let listed = world.provider().list().await.expect("nothing is wrong");
+    let listed = world.provider().list().await.expect("nothing is wrong").instances;
     let [orphan] = &listed[..] else { panic!("{listed:?}") };
     assert_eq!(orphan.claim.as_ref(), Some(&order.claim), "whoever lists knows whose it was");
     let id = orphan.provider_id.clone();
