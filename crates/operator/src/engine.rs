@@ -40,6 +40,7 @@ use crate::{
     lifecycle::Lifecycle,
     measuring::Measuring,
     metrics::{self, Metrics, RegistrationError, Registry, gauge_set::Series},
+    node_ids::NodeIds,
     notes,
     observability::{self, ClusterFigures},
     overlays::Overlays,
@@ -55,9 +56,11 @@ use crate::{
         Settings,
         published::{self, Published},
     },
+    settlement::Settlement,
     static_pools::{Reservations, StaticDeprovisioning, StaticProvisioning},
     stop::{Stop, Stopper},
     termination::NodeTermination,
+    updates::ClaimUpdate,
     world::{Cache, FeedState, Feeds, Wanted, feed_all},
 };
 
@@ -178,6 +181,9 @@ impl Engine {
         add.controller(NodeHydration);
         add.controller(Measuring);
         add.controller(|context| Lifecycle::new(context, health.clone()));
+        add.controller(NodeIds);
+        add.controller(ClaimUpdate);
+        add.controller(Settlement);
         let pause = Pause::by(&namespace);
         add.controller(|context| Expiration::new(context, pause.clone()));
         add.controller(Consistency::new);

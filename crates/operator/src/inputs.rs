@@ -170,6 +170,15 @@ impl Context {
     }
 }
 
+impl Context {
+    /// Whether a program whose image has one of these in its name runs in `kube-system`; none where it
+    /// cannot be read.
+    pub(crate) async fn cloud_controller_seen(&self, names: &[&str]) -> Option<bool> {
+        let images = reading::images(self).await.ok()?;
+        Some(images.iter().any(|image| names.iter().any(|name| image.contains(name))))
+    }
+}
+
 /// How messages name a class.
 fn named(class: &NodeClass) -> String {
     format!("{} {:?}", class.kind, class.name)

@@ -306,6 +306,12 @@ impl Event {
         ))
     }
 
+    /// An instance could not be brought up to date in place.
+    pub fn update_failed(claim: &Subject, why: &str) -> Self {
+        Self::warning(claim, "UpdateFailed", &[&claim.uid, why])
+            .saying(short(&format!("The instance is not up to date with its NodeClass: {why}")))
+    }
+
     /// The pool that a claim belongs to is gone.
     ///
     /// COMPAT: upstream says nothing, and such claims live until they expire.
