@@ -9,15 +9,24 @@
 
 mod bench;
 mod creation;
+mod identity;
 mod join_data;
+mod limits;
 mod listing;
+mod losses;
+mod notebooks;
 mod ownership;
+mod places;
 mod removal;
 mod report;
+mod secrets;
 mod trouble;
+mod updates;
 mod work;
+mod written_first;
 
-pub use bench::{Bench, Mishap, Process};
+pub use bench::{AtOnce, Bench, Mishap, Process};
+pub use notebooks::Notebooks;
 pub use report::{Outcome, Report};
 
 use self::work::Verdict;
@@ -47,6 +56,15 @@ pub async fn check<B: Bench>(bench: impl AsyncFn() -> B) -> Report {
     suite.run("instances of others are not touched", ownership::not_touched).await;
     suite.run("a copy that carries the mark is not the instance", ownership::copies).await;
     suite.run("a cluster of the same name is another cluster", ownership::of_same_name).await;
+    suite.run("an id that is used again is another instance", identity::id_used_again).await;
+    suite.run("a place that is away hides no other", places::away).await;
+    suite.run("a want of room is not offered again for a while", losses::no_room_offered).await;
+    suite.run("what the notebook has is found again", written_first::found_again).await;
+    suite.run("an instance lost before it joined is told", losses::told).await;
+    suite.run("an update is repeated until it is done", updates::until_done).await;
+    suite.run("nothing secret is printed", secrets::unprinted).await;
+    suite.run("200 at once exceed no limit", limits::at_once).await;
+    suite.run("one more among 5,000 costs what it costs among 100", limits::among_many).await;
     suite.report
 }
 

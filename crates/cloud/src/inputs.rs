@@ -7,6 +7,7 @@ use crate::{
         Facts, Secret,
         token::{Token, TokenSource},
     },
+    class::{NodeClass, ObjectName},
     needs::SecretName,
 };
 
@@ -18,6 +19,8 @@ pub type SecretData = BTreeMap<String, Secret<Vec<u8>>>;
 pub struct ClassInputs {
     /// Every Secret that was asked for.
     pub secrets: BTreeMap<SecretName, SecretData>,
+    /// The objects that were asked for, as far as they are there.
+    pub objects: BTreeMap<ObjectName, Arc<NodeClass>>,
     /// What all instances of the class join with, if that was asked for.
     pub joining: Option<Facts>,
 }

@@ -1,5 +1,7 @@
 //! Instances that exist.
 
+use std::net::IpAddr;
+
 use jiff::Timestamp;
 use joiner_core::{label::Labels, resources::Resources};
 
@@ -26,13 +28,40 @@ pub struct Instance {
     pub created: Option<Timestamp>,
     /// Whether it is being destroyed.
     pub deleting: bool,
-    /// Whether the cloud is sure that it will never run again, although it is still listed.
-    pub lost: bool,
+    /// Why it will never run again although it is still listed; none while it may run.
+    pub lost: Option<Lost>,
     /// Whether its mark has the name of this cluster and not its identity: another cluster of the
     /// same name may have made it.
     pub cluster_unproven: bool,
     /// Whether the cloud still keeps what its guest was given to join with.
     pub holds_join_data: bool,
+    /// Its addresses, as the hypervisor reports them.
+    pub addresses: Vec<IpAddr>,
+    /// The name that its guest has, as the hypervisor reports it.
+    pub host_name: Option<String>,
+    /// The UUID that its guest reads from the firmware, as nodes report it in
+    /// `status.nodeInfo.systemUUID`; none where the hypervisor does not say.
+    pub system_uuid: Option<String>,
+}
+
+/// An instance that the cloud is sure will never run again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lost {
+    /// What happened to it, for people.
+    pub why: String,
+    /// The labels of the offering that failed, such as instance type, zone and capacity type; empty
+    /// where it is the one that the claim names.
+    pub offering: Labels,
+}
+
+impl Instance {
+    /// Whether it may be the instance of this claim: its mark names the claim, or cannot be read. A
+    /// provider id alone proves nothing, since clouds give ids of removed instances again. A claim
+    /// without UID stands for any claim.
+    pub fn may_be_of(&self, claim: &ClaimId) -> bool {
+        let owner = self.claim.as_ref().map_or("", |own| &own.uid);
+        owner.is_empty() || claim.uid.is_empty() || owner == claim.uid
+    }
 }
 
 /// What the node of an instance shows of it.

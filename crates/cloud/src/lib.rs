@@ -15,6 +15,7 @@ pub mod bootstrap;
 pub mod catalog_file;
 pub mod choice;
 pub mod class;
+pub mod cluster;
 #[cfg(feature = "testing")]
 pub mod conformance;
 pub mod deadline;
@@ -27,15 +28,20 @@ pub mod instance;
 pub mod judgement;
 pub mod kubelet;
 pub mod limiter;
+pub mod listing;
 pub mod mark;
 pub mod measured;
 pub mod metrics;
 pub mod names;
 pub mod needs;
+pub mod notebook;
 pub mod notes;
 pub mod order;
+pub mod progress;
 mod provider;
+mod provider_ids;
 mod providers;
+pub mod registration;
 pub mod resolutions;
 pub mod scalar;
 pub mod shape;
@@ -45,7 +51,6 @@ pub mod testing;
 pub mod unavailable;
 
 pub use error::CloudError;
-pub use provider::{
-    CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy, Updated,
-};
+pub use provider::{CloudProvider, Deletion, InstanceTypes, RepairPolicy};
+pub use provider_ids::ProviderIds;
 pub use providers::{Off, Providers, Served};

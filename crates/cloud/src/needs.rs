@@ -5,7 +5,11 @@
 //! missing.
 
 use crate::{
-    bootstrap::provider_id::{IdCloud, IdSetting},
+    bootstrap::{
+        provider_id::{IdCloud, IdSetting},
+        token::TokenGroup,
+    },
+    class::ObjectName,
     inputs::SecretData,
 };
 
@@ -18,6 +22,16 @@ pub struct Needs {
     pub joining: Option<JoinNeeds>,
     /// Addresses that each instance gets from pools.
     pub addresses: Vec<AddressNeed>,
+    /// Objects of the provider's kinds that the class refers to. The class is judged again when one
+    /// of them changes, and each is kept for as long as a class refers to it.
+    pub objects: Vec<ObjectName>,
+}
+
+impl Needs {
+    /// Whether something has to be found in the cluster besides the provider's own objects.
+    pub fn asks_of_cluster(&self) -> bool {
+        !self.secrets.is_empty() || self.joining.is_some() || !self.addresses.is_empty()
+    }
 }
 
 /// A Secret, by its name.
@@ -73,6 +87,11 @@ pub struct JoinNeeds {
     pub token: Option<SecretNeed>,
     /// Whether the text has no token in it, so that none has to be there.
     pub without_token: bool,
+    /// The group of the token's owner; none for the group of the distribution's own tokens.
+    pub token_group: Option<TokenGroup>,
+    /// Whether the text joins the instance itself and needs no more than version, certificate
+    /// authority and token: neither distribution nor endpoint is looked for.
+    pub text_joins: bool,
     /// Who gives nodes their provider id; none where it is known before the instance is.
     pub provider_id: Option<IdNeed>,
 }

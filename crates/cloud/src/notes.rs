@@ -63,6 +63,19 @@ pub enum Says {
     },
     /// How far the instance of a claim has come.
     Progress(String),
+    /// Something in the cloud has changed, so the object is to be looked at now: a class is judged
+    /// and waiting pods are planned again; of a claim it is looked whether its instance is lost.
+    LookAgain,
+}
+
+impl About {
+    fn of_class(class: &NodeClass) -> Self {
+        Self::Class {
+            group: class.group.clone(),
+            kind: class.kind.clone(),
+            name: class.name.clone(),
+        }
+    }
 }
 
 impl Note {
@@ -83,6 +96,16 @@ impl Note {
         Self { about: About::Claim(claim.clone()), says: Says::Progress(text.into()) }
     }
 
+    /// Has a class, or what classes are made of, judged now.
+    pub fn look_again(class: &NodeClass) -> Self {
+        Self { about: About::of_class(class), says: Says::LookAgain }
+    }
+
+    /// Has it looked whether a claim's instance is lost.
+    pub fn look_again_at_claim(claim: &ClaimId) -> Self {
+        Self { about: About::Claim(claim.clone()), says: Says::LookAgain }
+    }
+
     /// Something that is wrong with the cloud as a whole.
     pub fn wrong_with_cloud(reason: &'static str, message: impl Into<String>) -> Self {
         Self { about: About::Cloud, says: Says::WentWrong { reason, message: message.into() } }
@@ -94,12 +117,8 @@ impl Note {
         reason: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        let about = About::Class {
-            group: class.group.clone(),
-            kind: class.kind.clone(),
-            name: class.name.clone(),
-        };
-        Self { about, says: Says::WentWrong { reason, message: message.into() } }
+        let says = Says::WentWrong { reason, message: message.into() };
+        Self { about: About::of_class(class), says }
     }
 }
 
@@ -133,6 +152,12 @@ impl Notes {
             }
             self.0.written.notified().await;
         }
+    }
+
+    /// Everything that nobody has read.
+    #[cfg(feature = "testing")]
+    pub(crate) fn unread_now(&self) -> Vec<Note> {
+        self.unread().drain(..).collect()
     }
 
     fn unread(&self) -> MutexGuard<'_, VecDeque<Note>> {

@@ -10,7 +10,7 @@ use joiner_core::{
     taint::Taint,
 };
 
-use crate::{class::NodeClass, inputs::OrderInputs};
+use crate::{class::NodeClass, inputs::OrderInputs, notebook::Notebook};
 
 /// Whom an instance is made for. Instances carry this as a mark, so that each can be found again from
 /// its claim whatever happened in between.
@@ -47,6 +47,11 @@ pub struct Order {
     pub class: Arc<NodeClass>,
     /// What its provider needs of the cluster.
     pub inputs: OrderInputs,
+    /// The annotations that the claim has now. What a creation that was interrupted wrote into its
+    /// notebook is among them.
+    pub kept: Labels,
+    /// Where the provider writes what has to survive a kill, before it goes on.
+    pub notebook: Notebook,
 }
 
 impl Order {
@@ -64,6 +69,8 @@ impl Order {
             corrected: Vec::new(),
             class,
             inputs: OrderInputs::default(),
+            kept: Labels::new(),
+            notebook: Notebook::default(),
         }
     }
 

@@ -1,24 +1,24 @@
 //! The trait.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use joiner_core::{
-    evenness::ZoneRoom,
-    instance_type::InstanceType,
-    label::{Labels, WellKnown},
-};
+use joiner_core::{evenness::ZoneRoom, instance_type::InstanceType, label::WellKnown};
 
 use crate::{
     CloudError,
     adoption::Adoption,
     class::{ClassKind, ClassStatus, NodeClass, SpecHash},
+    cluster::{Cluster, ClusterChange},
     doctor::{Finding, Patient},
-    inputs::ClassInputs,
-    instance::{Instance, Measured},
-    needs::Needs,
+    inputs::{ClassInputs, SecretData},
+    instance::{Instance, Lost, Measured},
+    listing::Listing,
+    needs::{JoinNeeds, Needs, SecretName},
     notes::Notes,
     order::{ClaimId, Order},
+    progress::Progress,
+    registration::RegistrationHook,
 };
 
 /// The instance types of a class, shared by everybody who looks at them.
@@ -29,20 +29,26 @@ pub type InstanceTypes = Arc<[Arc<InstanceType>]>;
 /// Every call may be repeated at any time, by a process that knows nothing of the calls before: a
 /// program can be killed between any two of them. Every call has a deadline of its own and answers
 /// [`CloudError::Unknown`] when it has passed.
+///
+/// A simple cloud implements the methods without a default. The others are for clouds that have more
+/// to do: regions, several forms of provider ids, changes in place, templates as objects.
 #[async_trait]
 pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// The name that metrics and messages call it by.
     fn name(&self) -> &'static str;
 
-    /// The kinds of `NodeClass` it serves, the default one first.
+    /// The kinds that it serves: `NodeClass`es, the default one first, and what they are made of.
     fn class_kinds(&self) -> &'static [ClassKind];
 
     /// The labels it fills in besides Karpenter's own, and what it does not let users set.
     fn well_known(&self) -> WellKnown;
 
-    /// Hears which cluster it acts for, before anything else is asked of it: the UID of the namespace
-    /// `kube-system`, which no other cluster has. Names of clusters may be given twice.
-    fn acts_for(&self, _cluster_uid: &str) {}
+    /// Hears which cluster it acts for and what there is in it, before anything else is asked of it.
+    fn begin(&self, _cluster: &Cluster) {}
+
+    /// Hears what has changed in the cluster since it began. The caller waits and holds locks, so
+    /// that this only takes note.
+    fn changed(&self, _change: &ClusterChange) {}
 
     /// The label that tells reservations apart, where it has reservations.
     fn reservation_id_label(&self) -> Option<&'static str> {
@@ -54,10 +60,33 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// What its predecessor wrote into labels of claims and nodes that means something else to
-    /// everybody but it.
-    fn label_corrections(&self) -> &'static [LabelCorrection] {
+    /// What a label of a claim or node should say instead of this value, which another program
+    /// wrote; none if the value is right.
+    fn corrected_label(&self, _key: &str, _value: &str) -> Option<String> {
+        None
+    }
+
+    /// The one form of a provider id by which nodes and claims are compared. Owned, where it differs
+    /// from the form that is given. Ids of other clouds stay as they are.
+    fn canonical<'i>(&self, provider_id: &'i str) -> Cow<'i, str> {
+        Cow::Borrowed(provider_id)
+    }
+
+    /// The place that an instance with this provider id is in, such as its region; none where the id
+    /// does not tell, or the cloud is one place.
+    fn place_of(&self, _provider_id: &str) -> Option<String> {
+        None
+    }
+
+    /// Parts of the names of container images by which the cloud's own controller is recognized. While
+    /// one of them runs in the cluster, provider ids of nodes are left to it.
+    fn cloud_controllers(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// What has to be done between a node's joining and its use.
+    fn registration_hooks(&self) -> Vec<Arc<dyn RegistrationHook>> {
+        Vec::new()
     }
 
     /// What happens between questions and answers, where it says such things.
@@ -77,14 +106,22 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// How long a launch may take where nobody says otherwise.
     fn launch_timeout(&self) -> Duration;
 
-    /// The finalizer that keeps a class until no claim refers to it any more.
-    fn class_finalizer(&self) -> Option<&'static str> {
+    /// The finalizer that keeps a class until no claim refers to it any more, and what classes are
+    /// made of until no class does.
+    fn class_finalizer(&self, _class: &NodeClass) -> Option<&'static str> {
         None
     }
 
-    /// What instances of a class are made from, in a number.
-    fn class_hash(&self, _class: &NodeClass) -> Option<SpecHash> {
-        None
+    /// Removes what the cloud has of an object to which nothing refers any more, such as a template.
+    /// Its finalizer stays until the answer is [`Deletion::Gone`].
+    async fn dispose(&self, _class: &NodeClass) -> Result<Deletion, CloudError> {
+        Ok(Deletion::Gone)
+    }
+
+    /// Hashes of what instances of a class are made from, or of what a template is made from, in the
+    /// order in which they decide. None of a class that cannot be hashed now.
+    fn hashes(&self, _class: &NodeClass) -> Vec<SpecHash> {
+        Vec::new()
     }
 
     /// What it needs of the cluster for a class. Asked before each judgement of the class and each
@@ -93,13 +130,23 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         Needs::default()
     }
 
+    /// How instances join, once the Secrets are read that the class [needs](Self::needs): a text in a
+    /// Secret says only then whether it asks for a token.
+    fn join_needs(
+        &self,
+        class: &NodeClass,
+        _secrets: &BTreeMap<SecretName, SecretData>,
+    ) -> Option<JoinNeeds> {
+        self.needs(class).joining
+    }
+
     /// What a claim's instance, its guest and its node are called.
     fn instance_name(&self, claim: &ClaimId) -> String {
         claim.name.clone()
     }
 
-    /// What is wrong with a class, and what its status should say. The spec goes in, conditions
-    /// come out. There are no inputs while something that it [needs](Self::needs) is missing; the
+    /// What is wrong with a class, or with what classes are made of, and what its status should say.
+    /// The spec goes in, conditions come out. There are no inputs while something that it [needs](Self::needs) is missing; the
     /// operator says what, in the condition
     /// [`BootstrapReady`](crate::class::BOOTSTRAP_READY).
     async fn resolve_class(
@@ -123,8 +170,9 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// Of several zones that cost the same it goes to the first in the order of
     /// [`joiner_core::evenness`].
     ///
-    /// The claim's mark is written in the same step that makes the instance. Answers as soon as the
-    /// provider's name of the instance is final, which may be long before it runs.
+    /// The claim's mark is written in the same step that makes the instance. A cloud that cannot do so
+    /// writes the instance's id into the order's [notebook](Order::notebook) first. Answers as soon as
+    /// the provider id of the instance is final, which may be long before it runs.
     async fn create(&self, order: &Order) -> Result<Instance, CloudError>;
 
     /// Has an instance removed. Never touches an instance that does not carry this cluster's mark.
@@ -137,12 +185,16 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         provider_id: Option<&str>,
     ) -> Result<Deletion, CloudError>;
 
-    /// The instance of this name; none only when the cloud is sure that it is gone.
-    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError>;
+    /// The claim's instance, by its provider id in any form; none only when the cloud is sure that it
+    /// is gone. An instance that was made for another claim and has the id now is not it: clouds give
+    /// ids of removed instances again. A claim without UID stands for any claim of this cluster.
+    async fn get(&self, claim: &ClaimId, provider_id: &str)
+    -> Result<Option<Instance>, CloudError>;
 
-    /// Every instance that carries this cluster's mark. Whole, or an error. What another cluster of
-    /// the same name has is not among them.
-    async fn list(&self) -> Result<Vec<Instance>, CloudError>;
+    /// Every instance that carries this cluster's mark, and the places that could not be listed. Each
+    /// place is listed whole or not at all. An error where nothing can be said. What another cluster
+    /// of the same name has is not among them.
+    async fn list(&self) -> Result<Listing, CloudError>;
 
     /// Why an instance is not as its class now wants it, in one `CamelCase` word.
     async fn drift(
@@ -175,13 +227,15 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         true
     }
 
-    /// Brings an instance up to date in place, as far as it can be.
+    /// Brings an instance up to date in place: a [hash](Self::hashes) whose difference means so says
+    /// that its class has changed. Repeated with what is then known until it is done. The claim gets
+    /// the annotations that come back, and the class's hash.
     async fn update(
         &self,
         _instance: &Instance,
         _class: &NodeClass,
-    ) -> Result<Updated, CloudError> {
-        Ok(Updated::Nothing)
+    ) -> Result<Progress, CloudError> {
+        Ok(Progress::done())
     }
 
     /// Examines everything that instances depend on, for `joiner doctor`. Changes nothing, and ends
@@ -189,6 +243,23 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     async fn examine(&self, _patient: &Patient) -> Vec<Finding> {
         Vec::new()
     }
+
+    /// The annotation of claims for which [`settled`](Self::settled) is done; none where nothing has
+    /// to be done once a node is initialized.
+    fn settled_mark(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Does what is left to do once a claim's node is initialized, such as removing the image that
+    /// its guest was configured from. Repeated until it is done. The claim gets the annotations that
+    /// come back.
+    async fn settled(&self, _claim: &ClaimId, _provider_id: &str) -> Result<Progress, CloudError> {
+        Ok(Progress::done())
+    }
+
+    /// Hears that a launched instance of a class was lost before its node registered, so that the
+    /// same is not offered for a while. May be told again.
+    fn lost_before_it_joined(&self, _class: &NodeClass, _lost: &Lost) {}
 
     /// Which conditions of a node mean that its instance should be replaced.
     fn repair_policies(&self) -> &'static [RepairPolicy] {
@@ -205,15 +276,6 @@ pub enum Deletion {
     Gone,
 }
 
-/// What an update in place came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Updated {
-    /// There was nothing to do.
-    Nothing,
-    /// The instance was changed; the claim gets these annotations.
-    Changed(Labels),
-}
-
 /// A condition of a node that means that its instance should be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepairPolicy {
@@ -223,15 +285,4 @@ pub struct RepairPolicy {
     pub status: &'static str,
     /// For how long it is tolerated.
     pub toleration: Duration,
-}
-
-/// A value of a label that a predecessor wrote, and what it should have written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LabelCorrection {
-    /// The label.
-    pub key: &'static str,
-    /// What is there.
-    pub wrong: &'static str,
-    /// What it means.
-    pub right: &'static str,
 }

@@ -1,16 +1,20 @@
 //! Several clouds in one process.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use joiner_core::label::WellKnown;
 
-use crate::{CloudProvider, class::ClassKind};
+use crate::{
+    CloudProvider, ProviderIds,
+    class::{ClassKind, Role},
+};
 
 /// The providers of a process, by the `NodeClass`es they serve.
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
     on: Vec<Arc<dyn CloudProvider>>,
-    by_class: BTreeMap<(&'static str, &'static str), usize>,
+    /// Every kind that is served, with the number of its provider.
+    kinds: Vec<(usize, ClassKind)>,
     off: Vec<Off>,
 }
 
@@ -39,13 +43,11 @@ pub enum Served<'p> {
 impl Providers {
     /// These providers are on, and those are not.
     pub fn new(on: Vec<Arc<dyn CloudProvider>>, off: Vec<Off>) -> Self {
-        let mut by_class = BTreeMap::new();
-        for (index, provider) in on.iter().enumerate() {
-            for class in provider.class_kinds() {
-                by_class.insert((class.group, class.kind), index);
-            }
-        }
-        Self { on, by_class, off }
+        let of = |(index, provider): (usize, &Arc<dyn CloudProvider>)| {
+            provider.class_kinds().iter().map(move |kind| (index, *kind))
+        };
+        let kinds = on.iter().enumerate().flat_map(of).collect();
+        Self { on, kinds, off }
     }
 
     /// Every provider that is on.
@@ -53,13 +55,17 @@ impl Providers {
         &self.on
     }
 
-    /// Who serves classes of this group and kind.
+    /// Who serves classes of this group and kind. What classes are made of is no class.
     pub fn of(&self, group: &str, kind: &str) -> Served<'_> {
-        if let Some(index) = self.by_class.get(&(group, kind)) {
-            return Served::By(&self.on[*index]);
+        if let Some((provider, ClassKind { role: Role::NodeClass, .. })) = self.judging(group, kind)
+        {
+            return Served::By(provider);
         }
-        let off = self.off.iter().find(|off| off.class.group == group && off.class.kind == kind);
-        off.map_or(Served::Elsewhere, Served::Off)
+        let is_it = |off: &&Off| {
+            let class = &off.class;
+            class.role == Role::NodeClass && class.group == group && class.kind == kind
+        };
+        self.off.iter().find(is_it).map_or(Served::Elsewhere, Served::Off)
     }
 
     /// The provider that serves classes of this group and kind, if it is on.
@@ -70,9 +76,30 @@ impl Providers {
         }
     }
 
-    /// Every kind of class that is served.
+    /// The provider that judges objects of this group and kind, whatever their role, if it is on.
+    pub fn judging(
+        &self,
+        group: &str,
+        kind: &str,
+    ) -> Option<(&Arc<dyn CloudProvider>, &ClassKind)> {
+        let is_it = |(_, own): &&(usize, ClassKind)| own.group == group && own.kind == kind;
+        let (index, kind) = self.kinds.iter().find(is_it)?;
+        Some((&self.on[*index], kind))
+    }
+
+    /// Every kind of class that is served: those that pools and claims may refer to.
     pub fn class_kinds(&self) -> impl Iterator<Item = &'static ClassKind> {
+        self.kinds().filter(|kind| kind.role == Role::NodeClass)
+    }
+
+    /// Every kind that is served: classes, and what they are made of.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static ClassKind> {
         self.on.iter().flat_map(|provider| provider.class_kinds())
+    }
+
+    /// How provider ids of these clouds are compared.
+    pub fn ids(&self) -> ProviderIds {
+        ProviderIds::of(&self.on)
     }
 
     /// Labels that one of the providers fills in.

@@ -5,7 +5,8 @@ pub mod mishaps;
 pub mod scenes;
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,33 +14,65 @@ use std::{
 use async_trait::async_trait;
 use joiner_core::{
     instance_type::InstanceType,
-    label::{self, WellKnown},
+    label::{self, Labels, WellKnown},
 };
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::Instant,
+};
 
 use crate::{
-    CloudError, CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy,
+    CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
     adoption::Adoption,
     choice,
-    class::{ClassCondition, ClassKind, ClassStatus, NodeClass, SpecHash},
+    class::{ClassCondition, ClassKind, ClassStatus, NodeClass, ObjectName, Role, SpecHash},
+    cluster::{Cluster, ClusterChange},
     conformance::Mishap,
-    inputs::{ClassInputs, OrderInputs},
-    instance::{Instance, Measured},
-    needs::Needs,
+    inputs::{ClassInputs, OrderInputs, SecretData},
+    instance::{Instance, Lost, Measured},
+    listing::{Listing, PlaceAway},
+    needs::{JoinNeeds, Needs, SecretName},
     notes::Notes,
     order::{ClaimId, Order},
+    progress::Progress,
+    registration::RegistrationHook,
     shape::{Shape, Terms},
 };
 
 /// The class that the cloud for tests serves.
 pub const TEST_NODE_CLASS: ClassKind = ClassKind {
+    role: Role::NodeClass,
     group: "karpenter.test.sh",
     version: "v1alpha1",
     kind: "TestNodeClass",
     plural: "testnodeclasses",
 };
 
+/// What classes of the cloud for tests may be made of.
+pub const TEST_TEMPLATE: ClassKind = ClassKind {
+    role: Role::Ingredient,
+    group: "karpenter.test.sh",
+    version: "v1alpha1",
+    kind: "TestTemplate",
+    plural: "testtemplates",
+};
+
+/// A label that another program writes wrongly, and what it should say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LabelCorrection {
+    /// The label.
+    pub key: &'static str,
+    /// The wrong value.
+    pub wrong: &'static str,
+    /// The right value.
+    pub right: &'static str,
+}
+
+/// How many instances the provider makes at once.
+pub const CREATIONS_AT_ONCE: usize = 100;
+/// For how long something is not offered for which there was no room.
+const UNAVAILABLE_FOR: Duration = Duration::from_mins(10);
 /// How long the cloud may take to answer.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -49,15 +82,24 @@ const REPAIR_POLICIES: &[RepairPolicy] =
 
 /// A definition of [`TEST_NODE_CLASS`] for an API server.
 pub fn test_node_class_crd() -> Value {
-    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    TEST_NODE_CLASS.definition(&anything)
+    TEST_NODE_CLASS.definition(&anything())
+}
+
+/// A definition of [`TEST_TEMPLATE`] for an API server.
+pub fn test_template_crd() -> Value {
+    TEST_TEMPLATE.definition(&anything())
+}
+
+fn anything() -> Value {
+    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
 /// A cloud that lives in memory. Clones are the same.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct TestCloud {
     state: Arc<Mutex<State>>,
     killed: Arc<Notify>,
+    turns: Arc<Semaphore>,
     /// What the cloud has to say besides its answers.
     pub notes: Notes,
 }
@@ -107,10 +149,57 @@ pub struct State {
     pub predecessor_lease: Option<&'static str>,
     /// The finalizer of classes.
     pub class_finalizer: Option<&'static str>,
-    /// What instances of every class are made from.
-    pub class_hash: Option<SpecHash>,
+    /// Hashes of what instances of every class are made from.
+    pub hashes: Vec<SpecHash>,
     /// What the predecessor wrote into labels.
     pub label_corrections: &'static [LabelCorrection],
+    /// The kinds that are served.
+    pub kinds: &'static [ClassKind],
+    /// What is needed of the cluster for classes of these names, instead of `needs`.
+    pub needs_of: BTreeMap<String, Needs>,
+    /// How instances join once the Secrets are read; none for what `needs` says.
+    pub join_needs: Option<JoinNeeds>,
+    /// When classes are to be judged again.
+    pub look_again: Option<Duration>,
+    /// Names of the objects that were judged, in order.
+    pub judged: Vec<String>,
+    /// The place that the next instances go to; none for a cloud that is one place.
+    pub place: Option<String>,
+    /// Whether there is no room for anything.
+    pub full: bool,
+    /// Until when offerings are not to be had, by type, zone and capacity type.
+    pub unavailable: BTreeMap<[String; 3], Instant>,
+    /// What instances were updated to, by provider id: the spec of their class.
+    pub updated: BTreeMap<String, Value>,
+    /// How long the cloud takes for each call.
+    pub takes: Duration,
+    /// How many calls are under way, and how many there were at most.
+    pub under_way: [usize; 2],
+    /// Places that cannot be listed. An instance is in the place that follows the scheme of its id, as
+    /// in `test://west/web-1`.
+    pub away: BTreeSet<String>,
+    /// What the next updates in place answer instead of being done.
+    pub next_update: VecDeque<Result<Progress, CloudError>>,
+    /// What the next settlements answer instead of being done.
+    pub next_settled: VecDeque<Result<Progress, CloudError>>,
+    /// The annotation of claims that are settled.
+    pub settled_mark: Option<&'static str>,
+    /// What has to be done before nodes are registered.
+    pub hooks: Vec<Arc<dyn RegistrationHook>>,
+    /// What is kept in the notebook of each creation before an instance is made.
+    pub kept_first: Labels,
+    /// What each order found in its claim's annotations.
+    pub found_kept: BTreeMap<ClaimId, Labels>,
+    /// What happened to offerings of instances that were lost before they joined.
+    pub lost: Vec<Lost>,
+    /// The cluster, as it was told.
+    pub cluster: Option<Cluster>,
+    /// What was told of the cluster's changes, in order.
+    pub changes: Vec<ClusterChange>,
+    /// What the next disposals answer instead of being done.
+    pub next_dispose: VecDeque<Deletion>,
+    /// Parts of image names of the cloud's own controller.
+    pub cloud_controllers: &'static [&'static str],
     asked_to_go: BTreeMap<String, u32>,
 }
 
@@ -144,8 +233,31 @@ impl Default for State {
             order_inputs: BTreeMap::new(),
             predecessor_lease: None,
             class_finalizer: None,
-            class_hash: None,
+            hashes: Vec::new(),
             label_corrections: &[],
+            kinds: &[TEST_NODE_CLASS],
+            needs_of: BTreeMap::new(),
+            join_needs: None,
+            look_again: None,
+            judged: Vec::new(),
+            place: None,
+            full: false,
+            unavailable: BTreeMap::new(),
+            updated: BTreeMap::new(),
+            takes: Duration::ZERO,
+            under_way: [0; 2],
+            away: BTreeSet::new(),
+            next_update: VecDeque::new(),
+            next_settled: VecDeque::new(),
+            settled_mark: None,
+            hooks: Vec::new(),
+            kept_first: Labels::new(),
+            found_kept: BTreeMap::new(),
+            lost: Vec::new(),
+            cluster: None,
+            changes: Vec::new(),
+            next_dispose: VecDeque::new(),
+            cloud_controllers: &[],
             asked_to_go: BTreeMap::new(),
         }
     }
@@ -166,6 +278,17 @@ fn instance_type(cpus: i64) -> Arc<InstanceType> {
     Arc::new(shape.instance_type(&terms.collect::<Vec<_>>()))
 }
 
+impl Default for TestCloud {
+    fn default() -> Self {
+        Self {
+            state: Arc::default(),
+            killed: Arc::default(),
+            turns: Arc::new(Semaphore::new(CREATIONS_AT_ONCE)),
+            notes: Notes::default(),
+        }
+    }
+}
+
 impl TestCloud {
     /// A cloud without instances.
     pub fn new() -> Self {
@@ -175,6 +298,11 @@ impl TestCloud {
     /// What the cloud has, and what it will do, to be looked at and changed.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same cloud, used without regard to others who make instances there.
+    pub fn with_turns_of_its_own(&self) -> Self {
+        Self { turns: Self::default().turns, ..self.clone() }
     }
 
     /// How often something was asked that starts with this.
@@ -193,11 +321,15 @@ impl TestCloud {
         what: String,
         take_effect: impl FnOnce(&mut State) -> Result<T, CloudError> + Send,
     ) -> Result<T, CloudError> {
-        let mishap = {
+        let (mishap, takes) = {
             let mut state = self.state();
             state.calls.push(what);
-            state.strike()
+            (state.strike(), state.takes)
         };
+        if !takes.is_zero() {
+            let _under_way = UnderWay::begin(self);
+            tokio::time::sleep(takes).await;
+        }
         match mishap {
             None => take_effect(&mut self.state()),
             Some(Mishap::KilledBefore) => self.die().await,
@@ -224,7 +356,60 @@ impl TestCloud {
     }
 }
 
+/// A call that is under way.
+struct UnderWay<'c>(&'c TestCloud);
+
+impl<'c> UnderWay<'c> {
+    fn begin(cloud: &'c TestCloud) -> Self {
+        let [now, most] = &mut cloud.state().under_way;
+        *now += 1;
+        *most = (*most).max(*now);
+        Self(cloud)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.state().under_way[0] -= 1;
+    }
+}
+
+/// The values of labels that make an offering: type, zone and capacity type.
+fn offering(labels: &Labels) -> [String; 3] {
+    [label::INSTANCE_TYPE, label::ZONE, label::CAPACITY_TYPE]
+        .map(|key| labels.get(key).cloned().unwrap_or_default())
+}
+
 impl State {
+    /// The types, without what is not to be had now.
+    fn offered(&self) -> InstanceTypes {
+        if self.unavailable.is_empty() {
+            return Arc::clone(&self.types);
+        }
+        let now = Instant::now();
+        let offered = |own: &Arc<InstanceType>| {
+            let mut own = InstanceType::clone(own);
+            for terms in &mut own.offerings {
+                let labels = Labels::from([(label::INSTANCE_TYPE.to_owned(), own.name.clone())]);
+                let labels = terms.requirements.single_values().into_iter().chain(labels);
+                let until = self.unavailable.get(&offering(&labels.collect()));
+                terms.available &= until.is_none_or(|until| *until <= now);
+            }
+            Arc::new(own)
+        };
+        self.types.iter().map(offered).collect()
+    }
+
+    /// Offers nothing of what would serve an order for a while.
+    fn is_full_for(&mut self, order: &Order) {
+        let until = Instant::now() + UNAVAILABLE_FOR;
+        let types = Arc::clone(&self.types);
+        let well_known = WellKnown::default();
+        let choices = choice::every(order, &types, &well_known);
+        let failed = choices.map(|choice| (offering(&choice.labels()), until));
+        self.unavailable.extend(failed);
+    }
+
     fn strike(&mut self) -> Option<Mishap> {
         let (mishap, skip) = self.mishap.as_mut()?;
         if *skip > 0 {
@@ -245,7 +430,10 @@ impl State {
         if let Some(instance) = own {
             return Ok(instance.clone());
         }
-        let provider_id = format!("test://{}", order.claim.name);
+        let provider_id = match &self.place {
+            Some(place) => format!("test://{place}/{}", order.claim.name),
+            None => format!("test://{}", order.claim.name),
+        };
         if self.instances.contains_key(&provider_id) || self.foreign.contains_key(&provider_id) {
             return Err(CloudError::Create {
                 reason: "NameTaken",
@@ -255,7 +443,12 @@ impl State {
                 ),
             });
         }
-        let Some(choice) = choice::cheapest(order, &self.types, &WellKnown::default()) else {
+        if self.full {
+            self.is_full_for(order);
+            return Err(CloudError::InsufficientCapacity("there is no room".to_owned()));
+        }
+        let types = self.offered();
+        let Some(choice) = choice::cheapest(order, &types, &WellKnown::default()) else {
             return Err(CloudError::InsufficientCapacity("no type serves the order".to_owned()));
         };
         let instance = Instance {
@@ -324,7 +517,34 @@ impl CloudProvider for TestCloud {
     }
 
     fn class_kinds(&self) -> &'static [ClassKind] {
-        &[TEST_NODE_CLASS]
+        self.state().kinds
+    }
+
+    fn begin(&self, cluster: &Cluster) {
+        self.state().cluster = Some(cluster.clone());
+    }
+
+    fn changed(&self, change: &ClusterChange) {
+        self.state().changes.push(change.clone());
+    }
+
+    /// The id in upper-case letters means the same as in lower-case ones.
+    fn canonical<'i>(&self, provider_id: &'i str) -> Cow<'i, str> {
+        let is_other = provider_id.starts_with("TEST://");
+        if is_other { Cow::Owned(provider_id.to_lowercase()) } else { Cow::Borrowed(provider_id) }
+    }
+
+    fn place_of(&self, provider_id: &str) -> Option<String> {
+        let (place, _) = provider_id.strip_prefix("test://")?.split_once('/')?;
+        Some(place.to_owned())
+    }
+
+    fn cloud_controllers(&self) -> &'static [&'static str] {
+        self.state().cloud_controllers
+    }
+
+    fn registration_hooks(&self) -> Vec<Arc<dyn RegistrationHook>> {
+        self.state().hooks.clone()
     }
 
     fn well_known(&self) -> WellKnown {
@@ -339,20 +559,48 @@ impl CloudProvider for TestCloud {
         self.state().predecessor_lease
     }
 
-    fn class_finalizer(&self) -> Option<&'static str> {
+    fn class_finalizer(&self, _class: &NodeClass) -> Option<&'static str> {
         self.state().class_finalizer
     }
 
-    fn class_hash(&self, _class: &NodeClass) -> Option<SpecHash> {
-        self.state().class_hash.clone()
+    async fn dispose(&self, class: &NodeClass) -> Result<Deletion, CloudError> {
+        self.call(format!("dispose of {}", class.name), |state| {
+            Ok(state.next_dispose.pop_front().unwrap_or(Deletion::Gone))
+        })
+        .await
     }
 
-    fn needs(&self, _class: &NodeClass) -> Needs {
-        self.state().needs.clone()
+    fn hashes(&self, _class: &NodeClass) -> Vec<SpecHash> {
+        self.state().hashes.clone()
     }
 
-    fn label_corrections(&self) -> &'static [LabelCorrection] {
-        self.state().label_corrections
+    /// Without anything else, a class is made of the templates that `spec.templates` names.
+    fn needs(&self, class: &NodeClass) -> Needs {
+        let state = self.state();
+        let mut needs = state.needs_of.get(&class.name).unwrap_or(&state.needs).clone();
+        let templates = class.spec["templates"].as_array().into_iter().flatten();
+        needs.objects.extend(templates.filter_map(Value::as_str).map(|name| ObjectName {
+            group: TEST_TEMPLATE.group.to_owned(),
+            kind: TEST_TEMPLATE.kind.to_owned(),
+            name: name.to_owned(),
+        }));
+        needs
+    }
+
+    fn join_needs(
+        &self,
+        class: &NodeClass,
+        _secrets: &BTreeMap<SecretName, SecretData>,
+    ) -> Option<JoinNeeds> {
+        let read = self.state().join_needs.clone();
+        read.or_else(|| self.needs(class).joining)
+    }
+
+    fn corrected_label(&self, key: &str, value: &str) -> Option<String> {
+        let state = self.state();
+        let mut corrections = state.label_corrections.iter();
+        let wrong = corrections.find(|own| own.key == key && own.wrong == value)?;
+        Some(wrong.right.to_owned())
     }
 
     fn notes(&self) -> Option<&Notes> {
@@ -402,21 +650,31 @@ impl CloudProvider for TestCloud {
 
     async fn resolve_class(
         &self,
-        _class: &NodeClass,
+        class: &NodeClass,
         inputs: Option<&ClassInputs>,
     ) -> Result<ClassStatus, CloudError> {
         let mut state = self.state();
         state.judgements += 1;
+        state.judged.push(class.name.clone());
         state.class_inputs = inputs.cloned();
-        let conditions = vec![state.class.clone()];
-        Ok(ClassStatus { conditions, ..ClassStatus::default() })
+        let (conditions, look_again) = (vec![state.class.clone()], state.look_again);
+        Ok(ClassStatus { conditions, look_again, ..ClassStatus::default() })
     }
 
     fn instance_types(&self, _pool: &str, _class: &NodeClass) -> Result<InstanceTypes, CloudError> {
-        Ok(Arc::clone(&self.state().types))
+        Ok(self.state().offered())
     }
 
     async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
+        let first = {
+            let mut state = self.state();
+            state.found_kept.insert(order.claim.clone(), order.kept.clone());
+            state.kept_first.clone()
+        };
+        if first.iter().any(|(key, value)| order.kept.get(key) != Some(value)) {
+            order.notebook.keep(first).await?;
+        }
+        let _turn = self.turns.acquire().await;
         self.call(format!("create {}", order.claim.name), |state| {
             state.order_inputs.insert(order.claim.clone(), order.inputs.clone());
             state.create(order)
@@ -433,16 +691,62 @@ impl CloudProvider for TestCloud {
         self.call(what, |state| state.delete(claim, provider_id)).await
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
+    async fn get(
+        &self,
+        claim: &ClaimId,
+        provider_id: &str,
+    ) -> Result<Option<Instance>, CloudError> {
+        let id = self.canonical(provider_id);
+        let is_meant = |found: &&Instance| !found.deleting && found.may_be_of(claim);
+        let place = self.place_of(&id);
         let find = |state: &State| {
-            state.instances.get(provider_id).filter(|instance| !instance.deleting).cloned()
+            let is_away = place.is_some_and(|place| state.away.contains(&place));
+            let away = || CloudError::Unknown("its place does not answer".to_owned());
+            let found = state.instances.get(&*id).filter(is_meant).cloned();
+            if is_away { Err(away()) } else { Ok(found) }
         };
-        self.call(format!("get {provider_id}"), |state| state.look(find)).await
+        self.call(format!("get {id}"), |state| state.look(find)).await?
     }
 
-    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
-        let all = |state: &State| state.instances.values().cloned().collect();
+    async fn list(&self) -> Result<Listing, CloudError> {
+        let all = |state: &State| {
+            let is_away = |id: &str| self.place_of(id).is_some_and(|own| state.away.contains(&own));
+            let there = state.instances.values().filter(|own| !is_away(&own.provider_id));
+            let away = state.away.iter().map(|place| PlaceAway {
+                place: place.clone(),
+                why: "it does not answer".to_owned(),
+            });
+            Listing { instances: there.cloned().collect(), away: away.collect() }
+        };
         self.call("list".to_owned(), |state| state.look(all)).await
+    }
+
+    async fn update(&self, instance: &Instance, class: &NodeClass) -> Result<Progress, CloudError> {
+        self.call(format!("update {}", instance.provider_id), |state| {
+            if let Some(answer) = state.next_update.pop_front() {
+                return answer;
+            }
+            state.updated.insert(instance.provider_id.clone(), class.spec.clone());
+            Ok(Progress::done())
+        })
+        .await
+    }
+
+    fn settled_mark(&self) -> Option<&'static str> {
+        self.state().settled_mark
+    }
+
+    async fn settled(&self, _claim: &ClaimId, provider_id: &str) -> Result<Progress, CloudError> {
+        self.call(format!("settle {provider_id}"), |state| {
+            state.next_settled.pop_front().unwrap_or(Ok(Progress::done()))
+        })
+        .await
+    }
+
+    fn lost_before_it_joined(&self, _class: &NodeClass, lost: &Lost) {
+        let mut state = self.state();
+        state.lost.push(lost.clone());
+        state.unavailable.insert(offering(&lost.offering), Instant::now() + UNAVAILABLE_FOR);
     }
 
     async fn drift(

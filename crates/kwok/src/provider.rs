@@ -17,10 +17,11 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
     catalog_file::CatalogFile,
     choice::{self, Choice},
-    class::{ClassKind, ClassStatus, NodeClass},
+    class::{ClassKind, ClassStatus, NodeClass, Role},
     homes::{Going, Homes},
     inputs::ClassInputs,
     instance::Instance,
+    listing::Listing,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -59,6 +60,7 @@ const PAGE_SIZE: u32 = 500;
 
 /// KWOK's class.
 pub const NODE_CLASS: ClassKind = ClassKind {
+    role: Role::NodeClass,
     group: NODE_CLASS_GROUP,
     version: "v1alpha1",
     kind: NODE_CLASS_KIND,
@@ -259,15 +261,20 @@ impl CloudProvider for Kwok {
         }
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
+    async fn get(
+        &self,
+        claim: &ClaimId,
+        provider_id: &str,
+    ) -> Result<Option<Instance>, CloudError> {
         let Some(name) = provider_id.strip_prefix(PREFIX) else { return Ok(None) };
         let node = self.find(name).await?;
         Ok(node
             .filter(|node| is_ours(node) && node.metadata.deletion_timestamp.is_none())
-            .map(instance))
+            .map(instance)
+            .filter(|instance| instance.may_be_of(claim)))
     }
 
-    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+    async fn list(&self) -> Result<Listing, CloudError> {
         let mut instances = Vec::new();
         let mut params = ListParams::default().limit(PAGE_SIZE);
         loop {
@@ -293,7 +300,7 @@ impl CloudProvider for Kwok {
             uids.insert(claim.uid.as_str());
         }
         self.homes.keep(&uids);
-        Ok(instances)
+        Ok(instances.into())
     }
 
     async fn drift(
@@ -470,8 +477,6 @@ fn instance(node: Node) -> Instance {
         allocatable: resources(status.allocatable),
         created: node.metadata.creation_timestamp.map(|time| time.0),
         deleting: node.metadata.deletion_timestamp.is_some(),
-        lost: false,
-        cluster_unproven: false,
-        holds_join_data: false,
+        ..Instance::default()
     }
 }

@@ -4,10 +4,12 @@ mod hash;
 mod resolution;
 mod termination;
 
+use std::sync::Arc;
+
 use http::Request;
 use joiner_cloud::{
     CloudProvider,
-    class::{ClassKind, NodeClass},
+    class::{ClassKind, NodeClass, ObjectName, Role},
 };
 use kube::{Resource, api::DynamicObject};
 use serde_json::{Value, json};
@@ -19,7 +21,7 @@ use crate::{
     objects::api_resource,
     trouble::Trouble,
     world::{
-        Key,
+        Key, World,
         feed::{ClassText, node_class},
     },
 };
@@ -33,14 +35,33 @@ enum Part {
     Status,
 }
 
-/// A class of a provider that is on, and the provider.
+/// A class of a provider that is on, or what such classes are made of, and the provider.
 fn find_served<'c>(
     context: &'c Context,
     key: &Key,
-) -> Option<(std::sync::Arc<NodeClass>, &'c std::sync::Arc<dyn CloudProvider>)> {
+) -> Option<(Arc<NodeClass>, &'c Arc<dyn CloudProvider>)> {
     let class = context.cache.read(|world| world.node_classes.get(key).cloned())?;
-    let provider = context.providers.serving(&class.group, &class.kind)?;
+    let (provider, _) = context.providers.judging(&class.group, &class.kind)?;
     Some((class, provider))
+}
+
+/// Classes that refer to an object as what they are made of.
+fn users_of<'w>(
+    context: &'w Context,
+    world: &'w World,
+    object: &NodeClass,
+) -> impl Iterator<Item = &'w Arc<NodeClass>> {
+    let named = object.object_name();
+    let kind = context.providers.judging(&object.group, &object.kind);
+    let is_ingredient = kind.is_some_and(|(_, kind)| kind.role == Role::Ingredient);
+    let classes = world.node_classes.values().filter(move |_| is_ingredient);
+    classes.filter(move |class| refers_to_object(context, class, &named))
+}
+
+/// Whether a class is made of an object.
+fn refers_to_object(context: &Context, class: &NodeClass, object: &ObjectName) -> bool {
+    let provider = context.providers.serving(&class.group, &class.kind);
+    provider.is_some_and(|provider| provider.needs(class).objects.contains(object))
 }
 
 /// Merges a patch into a class; what the API server answers is known at once. That the class is gone

@@ -58,7 +58,7 @@ impl Facts {
     fn of_class(&self) -> Option<Verdict> {
         let own = self.claim.spec.node_class_ref.as_ref();
         let class = self.class.as_ref().filter(|class| refers_to(own, class))?;
-        drift::of_class(&self.claim, class, &self.provider.class_hash(class)?)
+        drift::of_class(&self.claim, class, &self.provider.hashes(class))
     }
 }
 
@@ -207,8 +207,8 @@ impl DisruptionConditions {
         if let Some(verdict) = self.answers.drift(identity, class, running) {
             return Ok(verdict);
         }
-        let provider = facts.provider.as_ref();
-        let get = self.context.ask(Self::NAME, "Get", provider, provider.get(id));
+        let (provider, named) = (facts.provider.as_ref(), claims::id(&facts.claim));
+        let get = self.context.ask(Self::NAME, "Get", provider, provider.get(&named, id));
         // An instance that is gone has not drifted; somebody else cares for its claim.
         let Some(instance) = get.await? else { return Ok(Verdict::AsWanted) };
         let asked = provider.drift(&instance, class);

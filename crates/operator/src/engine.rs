@@ -21,6 +21,7 @@ use crate::{
     classes::{ClassHashing, ClassResolution, ClassTermination},
     clocks::{CLOCK, Clocks},
     cloud_calls::Removals,
+    cloud_clusters,
     cluster::Cluster,
     consistency::Consistency,
     context::Context,
@@ -39,6 +40,7 @@ use crate::{
     lifecycle::Lifecycle,
     measuring::Measuring,
     metrics::{self, Metrics, RegistrationError, Registry, gauge_set::Series},
+    node_ids::NodeIds,
     notes,
     observability::{self, ClusterFigures},
     overlays::Overlays,
@@ -54,9 +56,11 @@ use crate::{
         Settings,
         published::{self, Published},
     },
+    settlement::Settlement,
     static_pools::{Reservations, StaticDeprovisioning, StaticProvisioning},
     stop::{Stop, Stopper},
     termination::NodeTermination,
+    updates::ClaimUpdate,
     world::{Cache, FeedState, Feeds, Wanted, feed_all},
 };
 
@@ -137,7 +141,7 @@ impl Engine {
     /// Puts an engine together. Nothing happens before it is run.
     pub fn new(setup: Setup) -> Result<Self, RegistrationError> {
         let Setup { client, clock, providers, settings, .. } = setup;
-        let cache = Cache::default();
+        let cache = Cache::comparing(providers.ids());
         let (events, writer) = Recorder::new(clock.clone(), client.clone());
         let clocks = Clocks::new(clock.clone());
         let client = clocks.heard_by(client);
@@ -177,6 +181,9 @@ impl Engine {
         add.controller(NodeHydration);
         add.controller(Measuring);
         add.controller(|context| Lifecycle::new(context, health.clone()));
+        add.controller(NodeIds);
+        add.controller(ClaimUpdate);
+        add.controller(Settlement);
         let pause = Pause::by(&namespace);
         add.controller(|context| Expiration::new(context, pause.clone()));
         add.controller(Consistency::new);
@@ -190,7 +197,7 @@ impl Engine {
         add.controller(PoolReadiness);
         add.controller(PoolValidation);
         add.controller(PoolHash);
-        add.controller(ClassResolution);
+        add.controller(ClassResolution::new);
         add.controller(ClassHashing);
         add.controller(ClassTermination);
         add.controller(TokenCollection);
@@ -263,9 +270,7 @@ impl Engine {
             let work = async {
                 context.feeds.when_synced().await;
                 let cluster_uid = context.identity.known().await;
-                for provider in context.providers.all() {
-                    provider.acts_for(&cluster_uid);
-                }
+                cloud_clusters::begin(&context, &cluster_uid);
                 // Who waits for a lease shows nothing: it would be there twice.
                 observability::count_changes(&context);
                 tasks.listen_to_clouds(&context);
@@ -441,7 +446,7 @@ fn repairs(context: &Context) -> bool {
 fn wanted(context: &Context) -> Wanted {
     let planner = &context.settings.planner;
     Wanted {
-        classes: context.providers.class_kinds().copied().collect(),
+        classes: context.providers.kinds().copied().collect(),
         default_spread: !planner.index.scheduler_config.is_empty(),
         overlays: planner.gates.node_overlay,
         buffers: planner.gates.capacity_buffer,
@@ -525,7 +530,7 @@ fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>
         ("NodePool", Vec::new()),
         ("CapacityBuffer", Vec::new()),
     ];
-    let of_clouds = providers.class_kinds().map(|class| (class.kind, Vec::new()));
+    let of_clouds = providers.kinds().map(|class| (class.kind, Vec::new()));
     own.into_iter().chain(of_clouds).collect()
 }
 

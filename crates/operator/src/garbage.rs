@@ -1,7 +1,8 @@
 //! What is left when something went wrong: claims whose instances are gone (`lost`), instances
 //! without a claim (`orphans`), instances that were made twice (`duplicates`), and claims that only the
 //! cache knows (`unconfirmed`); what a predecessor left: instances without a mark (`adoption`); and what
-//! instances joined with (`join_data`).
+//! instances joined with (`join_data`); and instances that were lost before they joined
+//! (`lost_launches`).
 //!
 //! Nothing is removed on doubt. A cloud that does not answer, or only in part, says nothing about
 //! what is there; and before something is removed, whoever must know is asked once more.
@@ -10,6 +11,7 @@ mod adoption;
 mod duplicates;
 mod join_data;
 mod lost;
+mod lost_launches;
 mod orphans;
 mod storm;
 mod unclaimed;
@@ -24,8 +26,9 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
-use joiner_cloud::{CloudProvider, instance::Instance};
+use joiner_cloud::{CloudProvider, instance::Instance, listing::Listing};
 
+pub(crate) use self::lost_launches::look_at;
 pub use self::unconfirmed::UnconfirmedClaims;
 use self::{storm::Storms, unproven::Unproven};
 use crate::{context::Context, rounds::Rounds, trouble::Trouble};
@@ -62,14 +65,17 @@ impl GarbageCollection {
     async fn collect(&self, provider: &Arc<dyn CloudProvider>) -> Result<(), Trouble> {
         let claims = self.claims_of(provider.as_ref());
         let list = provider.list();
-        let instances = self.context.ask(Self::NAME, "List", provider.as_ref(), list).await?;
-        self.note(provider.name(), &instances);
-        let adopted = self.adopt_unmarked(provider, &claims, &instances).await;
-        self.empty_join_data(provider, &claims, &instances).await;
-        let lost = self.remove_lost_claims(provider, &claims, &instances).await;
-        let duplicates = self.remove_duplicates(provider, &instances).await;
-        let orphans = self.remove_orphans(provider, instances).await;
-        adopted.and(lost).and(duplicates).and(orphans)
+        let listing = self.context.ask(Self::NAME, "List", provider.as_ref(), list).await?;
+        log_away(provider.name(), &listing);
+        let instances = &listing.instances;
+        self.note(provider.name(), instances);
+        let adopted = self.adopt_unmarked(provider, &claims, instances).await;
+        self.empty_join_data(provider, &claims, instances).await;
+        let given_up = self.give_up_lost_launches(provider, &claims, instances).await;
+        let lost = self.remove_lost_claims(provider, &claims, &listing).await;
+        let duplicates = self.remove_duplicates(provider, instances).await;
+        let orphans = self.remove_orphans(provider, listing.instances).await;
+        adopted.and(given_up).and(lost).and(duplicates).and(orphans)
     }
 
     fn note(&self, provider: &'static str, instances: &[Instance]) {
@@ -84,6 +90,18 @@ impl GarbageCollection {
     fn first_seen(&self, provider: &str, id: &str) -> Option<Timestamp> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(provider)?.get(id).copied()
+    }
+}
+
+/// Tells the log which places of a cloud could not be listed.
+fn log_away(provider: &str, listing: &Listing) {
+    for away in &listing.away {
+        tracing::warn!(
+            provider,
+            place = away.place,
+            "instances in this place could not be listed, so the nodeclaims there stay: {}",
+            away.why
+        );
     }
 }
 

@@ -13,11 +13,13 @@ use crate::{
     trouble::Trouble,
 };
 
-/// Lets the claims that are meant take over a hash, where theirs was made in another way.
+/// Lets the claims that are meant take over a hash, where theirs was made in another way. Of those that
+/// have drifted the hash is not known.
 pub(crate) async fn take_over(
     context: &Context,
     hash: &SpecHash,
     is_meant: impl Fn(&NodeClaim) -> bool,
+    has_drifted: impl Fn(&NodeClaim) -> bool,
 ) -> Result<(), Trouble> {
     let is_old = |claim: &NodeClaim| {
         !claim.metadata.annotations.as_ref().is_some_and(|own| hash.is_current(own))
@@ -27,17 +29,18 @@ pub(crate) async fn take_over(
         claims.filter(|claim| is_meant(claim) && is_old(claim)).cloned().collect()
     });
     for claim in old {
-        context.cluster.patch(&*claim, &adopted(&claim, hash), Lock::None).await?;
+        let drifted = has_drifted(&claim) || find_condition(claim.conditions(), DRIFTED).is_some();
+        context.cluster.patch(&*claim, &adopted(&claim, hash, drifted), Lock::None).await?;
     }
     Ok(())
 }
 
 /// The claim with the version of the new hash, and with the hash itself unless it has drifted: what
 /// it was made from is known to be something else then.
-fn adopted(claim: &NodeClaim, hash: &SpecHash) -> NodeClaim {
+fn adopted(claim: &NodeClaim, hash: &SpecHash, drifted: bool) -> NodeClaim {
     let mut adopted = NodeClaim::clone(claim);
     let mut marks = hash.annotations();
-    if find_condition(claim.conditions(), DRIFTED).is_some() {
+    if drifted {
         marks.remove(hash.key);
     }
     adopted.metadata.annotations.get_or_insert_default().extend(marks);

@@ -126,10 +126,11 @@ fn missing(claim: &NodeClaim, provider: &dyn CloudProvider, labels: Option<&Labe
 /// What labels should say instead of what a predecessor wrote. Nothing is judged by labels that are
 /// about to be corrected.
 pub(crate) fn corrections(provider: &dyn CloudProvider, labels: Option<&Labels>) -> Labels {
-    let wrong = provider.label_corrections().iter().filter(|correction| {
-        labels.and_then(|own| own.get(correction.key)).is_some_and(|own| own == correction.wrong)
+    let corrected = labels.into_iter().flatten().filter_map(|(key, value)| {
+        let right = provider.corrected_label(key, value).filter(|right| right != value)?;
+        Some((key.clone(), right))
     });
-    wrong.map(|correction| (correction.key.to_owned(), correction.right.to_owned())).collect()
+    corrected.collect()
 }
 
 /// The label by which instances of a claim's class are known.

@@ -16,14 +16,14 @@ mod reading;
 mod secrets;
 mod tokens;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use joiner_cloud::{
     CloudError, CloudProvider,
     bootstrap::token::Lifetime,
-    class::NodeClass,
+    class::{NodeClass, ObjectName},
     inputs::{ClassInputs, OrderInputs},
-    needs::Needs,
+    needs::{JoinNeeds, Needs},
     order::Order,
 };
 
@@ -88,15 +88,26 @@ impl From<Missing> for CloudError {
 impl Context {
     /// Fetches what a provider needs to judge a class, and looks whether instances would take the
     /// endpoint for their cluster's.
-    pub async fn class_inputs(&self, class: &NodeClass, needs: &Needs) -> Result<Fetched, Missing> {
-        let fetched = self.fetch_inputs(class, needs).await?;
+    pub async fn class_inputs(
+        &self,
+        provider: &dyn CloudProvider,
+        class: &NodeClass,
+        needs: &Needs,
+    ) -> Result<Fetched, Missing> {
+        let (fetched, _) = self.fetch_inputs(provider, class, needs).await?;
         if let Some(facts) = &fetched.inputs.joining {
             joining::compare_authority(self, &named(class), facts).await?;
         }
         Ok(fetched)
     }
 
-    async fn fetch_inputs(&self, class: &NodeClass, needs: &Needs) -> Result<Fetched, Missing> {
+    /// Fetches what a class needs; answers also how its instances join, as its Secrets say it.
+    async fn fetch_inputs(
+        &self,
+        provider: &dyn CloudProvider,
+        class: &NodeClass,
+        needs: &Needs,
+    ) -> Result<(Fetched, Option<JoinNeeds>), Missing> {
         let named = named(class);
         let mut fetched = Fetched::default();
         for need in &needs.secrets {
@@ -106,12 +117,29 @@ impl Context {
         if !needs.addresses.is_empty() {
             addresses::served_version(self, &named).await?;
         }
-        if let Some(needs) = &needs.joining {
+        fetched.inputs.objects = self.objects(&needs.objects);
+        let joining = match &needs.joining {
+            // Without Secrets there is nothing new to say.
+            Some(joining) if needs.secrets.is_empty() => Some(joining.clone()),
+            _ => provider.join_needs(class, &fetched.inputs.secrets),
+        };
+        if let Some(needs) = &joining {
             let (facts, warnings) = joining::fetch(self, &named, needs).await?;
             fetched.inputs.joining = Some(facts);
             fetched.warnings = warnings;
         }
-        Ok(fetched)
+        Ok((fetched, joining))
+    }
+
+    /// The objects of these names that are there.
+    fn objects(&self, names: &[ObjectName]) -> BTreeMap<ObjectName, Arc<NodeClass>> {
+        self.cache.read(|world| {
+            let found = names.iter().filter_map(|named| {
+                let ObjectName { group, kind, name } = named;
+                Some((named.clone(), Arc::clone(world.class(group, kind, name)?)))
+            });
+            found.collect()
+        })
     }
 
     /// Fetches what a provider needs to make an instance, for which it has so long.
@@ -126,17 +154,28 @@ impl Context {
             return Ok(OrderInputs::default());
         }
         // The endpoint was looked at when the class was judged; no instance waits for it.
-        let class = self.fetch_inputs(&order.class, &needs).await?.inputs;
+        let (fetched, joining) = self.fetch_inputs(provider, &order.class, &needs).await?;
+        let class = fetched.inputs;
         let instance = provider.instance_name(&order.claim);
         let token = match &class.joining {
             Some(facts) => {
                 node_passwords::forget(self, facts.distro, &instance).await?;
-                tokens::token(self, &order.claim, facts, lifetime).await?
+                let group = joining.and_then(|joining| joining.token_group);
+                tokens::token(self, &order.claim, facts, group, lifetime).await?
             }
             None => None,
         };
         let addresses = addresses::fetch(self, order, &instance, &needs.addresses).await?;
         Ok(OrderInputs { class: Arc::new(class), token, addresses })
+    }
+}
+
+impl Context {
+    /// Whether a program whose image has one of these in its name runs in `kube-system`; none where it
+    /// cannot be read.
+    pub(crate) async fn cloud_controller_seen(&self, names: &[&str]) -> Option<bool> {
+        let images = reading::images(self).await.ok()?;
+        Some(images.iter().any(|image| names.iter().any(|name| image.contains(name))))
     }
 }
 

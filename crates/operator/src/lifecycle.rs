@@ -12,6 +12,7 @@ mod hooks;
 mod initialization;
 mod launch;
 mod liveness;
+mod notebook;
 mod registration;
 mod timeouts;
 
@@ -24,7 +25,8 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
 use joiner_cloud::{
-    CloudError, CloudProvider, bootstrap::token::Lifetime, instance::Instance, order::Order,
+    CloudError, CloudProvider, bootstrap::token::Lifetime, instance::Instance, notebook::Notebook,
+    order::Order,
 };
 use joiner_core::{
     instance_type::InstanceType,
@@ -36,12 +38,12 @@ use kube::{
     api::{ListParams, ObjectList},
 };
 
-pub use self::hooks::{Hooked, RegistrationHook};
 use self::{
     devices::Devices,
     initialization::Lack,
     launch::Request,
     liveness::{Liveness, Step},
+    notebook::OnClaim,
     registration::Joined,
     timeouts::{Annotated, Timeouts},
 };
@@ -71,7 +73,6 @@ const DEVICES_AGAIN: Duration = Duration::from_secs(5);
 pub struct Lifecycle {
     context: Context,
     health: RegistrationHealth,
-    hooks: Vec<Arc<dyn RegistrationHook>>,
     /// Instances that were made and that their claims, by identity, do not tell of yet: writing it
     /// down may have failed. Whoever has one is not asked for another.
     made: Mutex<BTreeMap<String, Instance>>,
@@ -81,18 +82,7 @@ pub struct Lifecycle {
 impl Lifecycle {
     /// A controller that tells `health` which instances joined.
     pub fn new(context: Context, health: RegistrationHealth) -> Self {
-        Self {
-            context,
-            health,
-            hooks: Vec::new(),
-            made: Mutex::default(),
-            launches: Attempts::default(),
-        }
-    }
-
-    /// Nodes are registered only when these are done.
-    pub fn with_hooks(self, hooks: Vec<Arc<dyn RegistrationHook>>) -> Self {
-        Self { hooks, ..self }
+        Self { context, health, made: Mutex::default(), launches: Attempts::default() }
     }
 }
 
@@ -217,7 +207,7 @@ impl Lifecycle {
             self.save(&claim, &next).await?;
             return pass.end();
         }
-        let registered = self.register(&mut next).await;
+        let registered = self.register(&mut next, provider).await;
         pass.take(registered);
         let liveness = match self.reboot(&mut next).await? {
             // It is initialized again once that is over.
@@ -269,8 +259,7 @@ impl Lifecycle {
             Ok(mut instance) => {
                 launch::correct(&mut instance, &order);
                 launch::log(claim, &instance);
-                let hash = provider.class_hash(&order.class);
-                launch::mark(&mut instance, hash.as_ref());
+                launch::mark(&mut instance, &provider.hashes(&order.class));
                 self.made().insert(identity.to_owned(), instance.clone());
                 Launch::Made(Box::new(instance))
             }
@@ -305,6 +294,8 @@ impl Lifecycle {
             launch_timeout: timeouts.launch,
             registration_timeout: timeouts.registration,
         };
+        let on_claim = OnClaim { context: self.context.clone(), claim: order.claim.clone() };
+        order.notebook = Notebook::new(Arc::new(on_claim));
         order.inputs = self.context.order_inputs(provider.as_ref(), order, lifetime).await?;
         let create = provider.create(order);
         self.context.ask(Self::NAME, "Create", provider.as_ref(), create).await
@@ -318,7 +309,11 @@ impl Lifecycle {
     }
 
     /// Has the claim's node learn what the claim knows of it.
-    async fn register(&self, claim: &mut NodeClaim) -> Result<Next, Trouble> {
+    async fn register(
+        &self,
+        claim: &mut NodeClaim,
+        provider: &Arc<dyn CloudProvider>,
+    ) -> Result<Next, Trouble> {
         let now = self.context.now();
         if claim.status(REGISTERED) != Status::Unknown {
             claim.conditions_mut(now).confirm(REGISTERED);
@@ -331,6 +326,7 @@ impl Lifecycle {
                 return Ok(Next::Done);
             }
         };
+        registration::take_over_id(claim, &node);
         if registration::lacks_unregistered_taint(&node) {
             tracing::error!(
                 NodeClaim = %claim.key(), Node = %node.key(),
@@ -342,7 +338,7 @@ impl Lifecycle {
         if let Some((of_node, of_claim)) = registration::zones_differ(&node, claim) {
             self.tell([Event::zone_mismatch(&Subject::of(claim), of_node, of_claim)]);
         }
-        let heard = hooks::ask(&self.hooks, claim).await;
+        let heard = hooks::ask(&provider.registration_hooks(), claim, &node).await;
         if !heard.pending.is_empty() {
             let pending = heard.pending.join(", ");
             claim.conditions_mut(now).set(
@@ -354,7 +350,7 @@ impl Lifecycle {
             let synced = registration::synced(&node, claim);
             self.context.cluster.patch(&*node, &synced, Lock::Version).await?;
             return match (heard.trouble, heard.again) {
-                (Some(trouble), _) => Err(trouble),
+                (Some(trouble), _) => Err(trouble.into()),
                 (None, again) => Ok(again.map_or(Next::Again, Next::After)),
             };
         }

@@ -16,7 +16,8 @@ use crate::{
     conditions::{Conditioned, LAUNCHED, Status},
     context::Context,
     events::{Event, EventType, Subject},
-    world::Key,
+    garbage,
+    world::{Change, Kept, Key, class_key},
 };
 
 /// Progress of one instance is not written more often than this: it is read by people.
@@ -43,6 +44,15 @@ pub async fn tell(context: Context, cloud: &'static str, notes: Notes) {
             (about, Says::WentWrong { reason, message }) => {
                 publish(&context, cloud, &about, EventType::Warning, reason, &message);
             }
+            (About::Claim(claim), Says::LookAgain) => {
+                if let Err(trouble) = garbage::look_at(&context, &claim).await {
+                    tracing::warn!(
+                        NodeClaim = claim.name,
+                        "whether the instance is lost is looked at in the next round: {trouble}"
+                    );
+                }
+            }
+            (about, Says::LookAgain) => look_again(&context, cloud, &about),
             (about, Says::Progress(text)) => {
                 tracing::debug!("progress is shown of claims alone: {about:?}: {text}");
             }
@@ -87,6 +97,16 @@ fn publish(
     for about in told {
         context.events.tell(Event::of_cloud(&about, kind, reason, text));
     }
+}
+
+/// Has classes judged now: the one that is meant, or all of a cloud.
+fn look_again(context: &Context, cloud: &str, about: &About) {
+    let keys: Vec<Key> = match about {
+        About::Class { group, kind, name } => vec![class_key(group, kind, name)],
+        About::Cloud => context.classes_of(cloud).iter().map(|class| class.key()).collect(),
+        About::Claim(_) => Vec::new(),
+    };
+    keys.into_iter().for_each(|key| context.cache.announce(&Change::LookAgain(key)));
 }
 
 /// The objects that are there to be told about.

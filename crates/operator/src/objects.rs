@@ -13,7 +13,10 @@ use joiner_api::{
     capacity_buffer::CapacityBuffer, node_claim::NodeClaim, node_overlay::NodeOverlay,
     node_pool::NodePool,
 };
-use joiner_cloud::class::{self, ClassKind};
+use joiner_cloud::{
+    ProviderIds,
+    class::{self, ClassKind},
+};
 use k8s_openapi::{
     api::{
         apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
@@ -233,6 +236,8 @@ macro_rules! objects {
             pub written: Vec<Written>,
             /// Names of claims that somebody is about to delete, although nothing on them says so.
             pub leaving: BTreeSet<String>,
+            /// How provider ids of nodes and claims are compared.
+            pub ids: ProviderIds,
             seen: HashMap<String, Origin>,
         }
 

@@ -176,7 +176,10 @@ impl NodeTermination {
         let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         match (id, self.context.provider_of_node(node)) {
             (Some(id), Some(provider)) => {
-                let get = provider.get(id);
+                let claim = self.context.cache.read(|world| world.claim_of(node).cloned());
+                // Without a claim any instance with the id keeps the node.
+                let named = claim.map(|claim| claims::id(&claim)).unwrap_or_default();
+                let get = provider.get(&named, id);
                 let found = self.context.ask(Self::NAME, "Get", provider.as_ref(), get).await?;
                 Ok(found.is_none())
             }

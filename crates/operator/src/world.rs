@@ -14,6 +14,7 @@ mod text;
 pub(crate) mod watch;
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -22,7 +23,7 @@ use joiner_api::{
     capacity_buffer::CapacityBuffer, node_claim::NodeClaim, node_overlay::NodeOverlay,
     node_pool::NodePool,
 };
-use joiner_cloud::class::NodeClass;
+use joiner_cloud::{ProviderIds, class::NodeClass};
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
     batch::v1::Job,
@@ -89,6 +90,12 @@ macro_rules! world {
             )+
             /// A provider's settings.
             NodeClass(Diff<NodeClass>),
+            /// Nothing in the cluster: a cloud says that this class, or what classes are made of,
+            /// is to be judged now. It is named by [`class_key`].
+            LookAgain(Key),
+            /// Nothing in the cluster: a cloud may have room now that it did not have, so waiting
+            /// pods are to be planned again.
+            Replan,
         }
 
         $(impl Kept for $type {
@@ -133,6 +140,7 @@ macro_rules! world {
                 $(objects.$field = self.$field.values().cloned().collect();)+
                 objects.node_classes = self.node_classes.values().map(|class| to_object(class)).collect();
                 objects.leaving = self.intended.leaving().clone();
+                objects.ids = self.indexes.ids.clone();
                 objects
             }
         }
@@ -188,6 +196,8 @@ fn to_object(class: &NodeClass) -> objects::NodeClass {
 /// Ways to find objects other than by name.
 #[derive(Debug, Default)]
 struct Indexes {
+    /// How provider ids are compared: those of nodes and claims are kept in their canonical form.
+    ids: ProviderIds,
     pods_by_node: BTreeMap<Box<str>, BTreeSet<Key>>,
     nodes_by_provider_id: BTreeMap<Box<str>, BTreeSet<Key>>,
     claims_by_provider_id: BTreeMap<Box<str>, BTreeSet<Key>>,
@@ -200,14 +210,21 @@ impl World {
         found(&self.pods, self.indexes.pods_by_node.get(node))
     }
 
-    /// Nodes with this provider ID: one, if all is well.
-    pub fn nodes_of<'w>(&'w self, provider_id: &str) -> impl Iterator<Item = &'w Arc<Node>> {
-        found(&self.nodes, self.indexes.nodes_by_provider_id.get(provider_id))
+    /// A world with nothing in it, whose provider ids are compared so.
+    pub fn comparing(ids: ProviderIds) -> Self {
+        Self { indexes: Indexes { ids, ..Indexes::default() }, ..Self::default() }
     }
 
-    /// Claims with this provider ID: one, if all is well.
+    /// Nodes with this provider ID, in whatever form: one, if all is well.
+    pub fn nodes_of<'w>(&'w self, provider_id: &str) -> impl Iterator<Item = &'w Arc<Node>> {
+        let id = self.indexes.ids.canonical(provider_id);
+        found(&self.nodes, self.indexes.nodes_by_provider_id.get(&*id))
+    }
+
+    /// Claims with this provider ID, in whatever form: one, if all is well.
     pub fn claims_of<'w>(&'w self, provider_id: &str) -> impl Iterator<Item = &'w Arc<NodeClaim>> {
-        found(&self.node_claims, self.indexes.claims_by_provider_id.get(provider_id))
+        let id = self.indexes.ids.canonical(provider_id);
+        found(&self.node_claims, self.indexes.claims_by_provider_id.get(&*id))
     }
 
     /// The claim that a node was made for. Several claims of one instance contradict each other, so
@@ -273,17 +290,17 @@ impl Indexes {
     fn follow(&mut self, change: &Change) {
         match change {
             Change::Pod(diff) => move_entry(&mut self.pods_by_node, diff, |pod| {
-                pod.spec.as_ref()?.node_name.as_deref()
+                pod.spec.as_ref()?.node_name.as_deref().map(Cow::from)
             }),
             Change::Node(diff) => move_entry(&mut self.nodes_by_provider_id, diff, |node| {
-                node.spec.as_ref()?.provider_id.as_deref()
+                Some(self.ids.canonical(node.spec.as_ref()?.provider_id.as_deref()?))
             }),
             Change::NodeClaim(diff) => move_entry(&mut self.claims_by_provider_id, diff, |claim| {
-                claim.status.as_ref()?.provider_id.as_deref()
+                Some(self.ids.canonical(claim.status.as_ref()?.provider_id.as_deref()?))
             }),
             Change::VolumeAttachment(diff) => {
                 move_entry(&mut self.attachments_by_node, diff, |attachment| {
-                    Some(&attachment.spec.node_name)
+                    Some(Cow::from(&attachment.spec.node_name))
                 });
             }
             _ => {}
@@ -295,11 +312,13 @@ impl Indexes {
 fn move_entry<T: Kept>(
     index: &mut BTreeMap<Box<str>, BTreeSet<Key>>,
     diff: &Diff<T>,
-    place: impl Fn(&T) -> Option<&str>,
+    place: impl Fn(&T) -> Option<Cow<'_, str>>,
 ) {
-    let place = |object: &T| place(object).filter(|place| !place.is_empty()).map(Box::from);
-    let old: Option<Box<str>> = diff.old.as_deref().and_then(&place);
-    let new: Option<Box<str>> = diff.new.as_deref().and_then(&place);
+    let place = |object: &T| -> Option<Box<str>> {
+        place(object).filter(|place| !place.is_empty()).map(|place| Box::from(&*place))
+    };
+    let old = diff.old.as_deref().and_then(&place);
+    let new = diff.new.as_deref().and_then(&place);
     if old == new {
         return;
     }

@@ -47,7 +47,7 @@ use joiner_core::{
     price::UnitPrices,
 };
 
-use joiner_cloud::class::ClassKind;
+use joiner_cloud::class::{ClassKind, Role};
 pub use joiner_cloud::spec::{NotANodeClass, NotReady, Problem, Reason};
 
 pub use crate::{
@@ -66,6 +66,7 @@ pub const NODE_CLASS_KIND: &str = "VsphereNodeClass";
 
 /// vSphere's `NodeClass`.
 pub const NODE_CLASS: ClassKind = ClassKind {
+    role: Role::NodeClass,
     group: NODE_CLASS_GROUP,
     version: "v1alpha1",
     kind: NODE_CLASS_KIND,

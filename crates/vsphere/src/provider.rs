@@ -33,15 +33,17 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use joiner_clock::Clock;
 use joiner_cloud::{
-    CloudError, CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy,
+    CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
     adoption::Adoption,
     class::{self, ClassKind, ClassStatus, SpecHash},
+    cluster,
     deadline::within,
     doctor::{Finding, Patient},
     homes::Homes,
     inputs::ClassInputs,
     instance::{Instance, Measured},
     limiter::Gates,
+    listing::Listing,
     mark::Cluster,
     needs::Needs,
     notes::Notes,
@@ -76,11 +78,7 @@ const REPAIR_POLICIES: &[RepairPolicy] = &[
 ];
 
 /// What the predecessor called instances that are paid for by the hour, which no plan understands.
-const LABEL_CORRECTIONS: &[LabelCorrection] = &[LabelCorrection {
-    key: label::CAPACITY_TYPE,
-    wrong: "OnDemand",
-    right: label::CAPACITY_TYPE_ON_DEMAND,
-}];
+const PREDECESSORS_ON_DEMAND: &str = "OnDemand";
 
 /// How long an answer may take in all: some calls, each of them tried again for a while.
 const ANSWER_WITHIN: Duration = Duration::from_mins(5);
@@ -302,8 +300,8 @@ impl CloudProvider for Vsphere {
         "vsphere"
     }
 
-    fn acts_for(&self, cluster_uid: &str) {
-        self.0.cluster_uid.get_or_init(|| cluster_uid.to_owned());
+    fn begin(&self, cluster: &cluster::Cluster) {
+        self.0.cluster_uid.get_or_init(|| cluster.uid.clone());
     }
 
     fn class_kinds(&self) -> &'static [ClassKind] {
@@ -318,8 +316,9 @@ impl CloudProvider for Vsphere {
         Some(PREDECESSOR_LEASE)
     }
 
-    fn label_corrections(&self) -> &'static [LabelCorrection] {
-        LABEL_CORRECTIONS
+    fn corrected_label(&self, key: &str, value: &str) -> Option<String> {
+        let is_wrong = key == label::CAPACITY_TYPE && value == PREDECESSORS_ON_DEMAND;
+        is_wrong.then(|| label::CAPACITY_TYPE_ON_DEMAND.to_owned())
     }
 
     fn notes(&self) -> Option<&Notes> {
@@ -338,18 +337,16 @@ impl CloudProvider for Vsphere {
         self.0.settings.launch_timeout
     }
 
-    fn class_finalizer(&self) -> Option<&'static str> {
+    fn class_finalizer(&self, _class: &class::NodeClass) -> Option<&'static str> {
         Some(FINALIZER)
     }
 
-    fn class_hash(&self, class: &class::NodeClass) -> Option<SpecHash> {
-        let read = NodeClass::read(&class.object()).ok()?;
-        Some(SpecHash {
-            key: HASH,
-            version_key: HASH_VERSION_KEY,
-            version: HASH_VERSION,
-            hash: read.hash().to_owned(),
-        })
+    fn hashes(&self, class: &class::NodeClass) -> Vec<SpecHash> {
+        // A class that cannot be read has no hash: it is told so.
+        let read = NodeClass::read(&class.object()).ok();
+        let hash =
+            |read: NodeClass| SpecHash::of_drift(HASH, HASH_VERSION_KEY, HASH_VERSION, read.hash());
+        read.map(hash).into_iter().collect()
     }
 
     fn needs(&self, class: &class::NodeClass) -> Needs {
@@ -359,6 +356,7 @@ impl CloudProvider for Vsphere {
             secrets: read.iter().filter_map(user_data::secret_need).collect(),
             joining: read.as_ref().map(|read| user_data::class_text(read).join_needs()),
             addresses: read.iter().flat_map(|read| networks::address_needs(&read.spec)).collect(),
+            objects: Vec::new(),
         }
     }
 
@@ -405,14 +403,18 @@ impl CloudProvider for Vsphere {
         self.0.within(REMOVE_WITHIN, "removing an instance", removing).await
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
-        self.0
-            .within(ANSWER_WITHIN, "looking for an instance", Box::pin(self.0.get(provider_id)))
-            .await
+    async fn get(
+        &self,
+        claim: &ClaimId,
+        provider_id: &str,
+    ) -> Result<Option<Instance>, CloudError> {
+        let looking = Box::pin(self.0.get(claim, provider_id));
+        self.0.within(ANSWER_WITHIN, "looking for an instance", looking).await
     }
 
-    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
-        self.0.within(ANSWER_WITHIN, "listing instances", Box::pin(self.0.list())).await
+    async fn list(&self) -> Result<Listing, CloudError> {
+        let listing = self.0.within(ANSWER_WITHIN, "listing instances", Box::pin(self.0.list()));
+        listing.await.map(Listing::from)
     }
 
     fn measured(&self, measured: &Measured<'_>) -> bool {

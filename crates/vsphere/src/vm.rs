@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use joiner_cloud::{
-    instance::Instance,
+    instance::{Instance, Lost},
     mark::{Cluster, Mark},
     order::ClaimId,
 };
@@ -224,10 +224,17 @@ impl Vm {
             allocatable,
             created: self.created,
             deleting: false,
-            lost: self.lost,
+            lost: self.lost_for_good(),
             cluster_unproven: self.is_unproven(),
             holds_join_data: self.mark.as_ref().is_some_and(|mark| !mark.join_data_emptied),
+            ..Instance::default()
         })
+    }
+
+    /// Why it will never run again, if that is sure.
+    pub(crate) fn lost_for_good(&self) -> Option<Lost> {
+        let why = || format!("virtual machine {:?} is orphaned or invalid in vCenter", self.name);
+        self.lost.then(|| Lost { why: why(), ..Lost::default() })
     }
 
     fn hardware(&self) -> Resources {
@@ -282,7 +289,7 @@ pub(crate) fn listed(
             return Listed::NotOurs;
         }
         if let Some(known) = known {
-            return Listed::Ours(Box::new(Instance { lost: vm.lost, ..known.clone() }));
+            return Listed::Ours(Box::new(Instance { lost: vm.lost_for_good(), ..known.clone() }));
         }
         let may_be = names::is_of_predecessor(cluster.name, &vm.name);
         return if may_be { Listed::Unreadable } else { Listed::NotOurs };

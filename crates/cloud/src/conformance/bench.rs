@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt, pin::Pin, sync::Arc};
 
 use async_trait::async_trait;
 
+use super::Notebooks;
 use crate::{CloudProvider, class::NodeClass, inputs::OrderInputs, order::Order};
 
 /// Something that goes wrong with one call of a provider to its cloud.
@@ -32,6 +33,9 @@ pub trait Bench {
     fn start_elsewhere(&self) -> Option<Process> {
         None
     }
+
+    /// Annotations of claims. Every process of the bench writes to the same ones.
+    fn notebooks(&self) -> &Notebooks;
 
     /// A class that is ready.
     fn class(&self) -> Arc<NodeClass>;
@@ -66,6 +70,65 @@ pub trait Bench {
 
     /// How many instances are more than a list answers at once.
     fn more_than_a_page(&self) -> u32;
+
+    /// Texts that no process may print, such as tokens of the orders and passwords of the cloud.
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Makes the instance of an order under a provider id that a removed instance had. False where
+    /// the cloud gives no id twice.
+    async fn give_id_again(&self, _provider_id: &str, _order: &Order) -> bool {
+        false
+    }
+
+    /// The order changed so that its instance goes to this place, of two. None where the cloud is one
+    /// place.
+    fn in_place(&self, _order: Order, _place: usize) -> Option<Order> {
+        None
+    }
+
+    /// Has a place answer nothing from now on.
+    fn take_away(&self, _place: usize) {}
+
+    /// Has an instance fail for good that the cloud still lists. False where that cannot be.
+    async fn lose(&self, _provider_id: &str) -> bool {
+        false
+    }
+
+    /// The class, changed so that its instances are to be updated in place. None where no instance
+    /// ever is.
+    fn changed_class(&self) -> Option<Arc<NodeClass>> {
+        None
+    }
+
+    /// Whether an instance is as this class wants it.
+    async fn is_up_to_date(&self, _provider_id: &str, _class: &NodeClass) -> bool {
+        true
+    }
+
+    /// How many calls to its cloud a provider may have under way at once, and how many there were at
+    /// most until now. None where that is not limited.
+    fn calls_at_once(&self) -> Option<AtOnce> {
+        None
+    }
+
+    /// How many calls were made to the cloud until now. None where nobody counts.
+    fn calls(&self) -> Option<u64> {
+        None
+    }
+
+    /// Puts the instances of orders into the cloud, past all providers.
+    async fn add_instances(&self, _orders: &[Order]) {}
+}
+
+/// Calls to a cloud that are under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtOnce {
+    /// How many there may be.
+    pub limit: usize,
+    /// How many there were at most.
+    pub most: usize,
 }
 
 /// A provider in a process of its own.

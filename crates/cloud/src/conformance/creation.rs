@@ -5,8 +5,8 @@ use joiner_core::{label, requirement::Requirements};
 use super::{
     Bench, Mishap,
     work::{
-        KILLS, Verdict, at_every_call, attempt, ensure, ensure_count, listed, namesake, order,
-        remove,
+        KILLS, Verdict, at_every_call, attempt, create, ensure, ensure_count, listed, namesake,
+        order, remove,
     },
 };
 use crate::{CloudError, instance::Instance, order::Order};
@@ -26,7 +26,7 @@ fn is_same(what: &str, instance: &Instance, other: &Instance) -> Verdict {
 pub(super) async fn as_ordered<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let provider = bench.start().provider;
-    let instance = provider.create(&order).await?;
+    let instance = create(bench, &*provider, &order).await?;
     is_the_claims(&instance, &order)?;
     ensure(!instance.provider_id.is_empty(), || "the instance has no name".to_owned())?;
     ensure(!instance.deleting, || "a new instance is being destroyed".to_owned())?;
@@ -46,7 +46,7 @@ pub(super) async fn as_ordered<B: Bench>(bench: &B) -> Verdict {
     if let Err(other) = own.requirements.intersects(&labels) {
         return ensure(false, || format!("the instance's labels are not its type's: {other:?}"));
     }
-    let found = provider.get(&instance.provider_id).await?;
+    let found = provider.get(&order.claim, &instance.provider_id).await?;
     let Some(found) = found else {
         return ensure(false, || format!("{:?} is not found again", instance.provider_id));
     };
@@ -60,9 +60,9 @@ pub(super) async fn as_ordered<B: Bench>(bench: &B) -> Verdict {
 pub(super) async fn again<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let provider = bench.start().provider;
-    let instance = provider.create(&order).await?;
-    is_same("the second instance", &instance, &provider.create(&order).await?)?;
-    let after_restart = bench.start().provider.create(&order).await?;
+    let instance = create(bench, &*provider, &order).await?;
+    is_same("the second instance", &instance, &create(bench, &*provider, &order).await?)?;
+    let after_restart = create(bench, &*bench.start().provider, &order).await?;
     is_same("the instance after a restart", &instance, &after_restart)?;
     ensure_count(bench, 1).await
 }
@@ -71,9 +71,9 @@ pub(super) async fn at_once<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let (one, other) = (bench.start().provider, bench.start().provider);
     // Either may be told to try again; that there are two instances is nobody's wish.
-    let _ = tokio::join!(one.create(&order), other.create(&order));
+    let _ = tokio::join!(create(bench, &*one, &order), create(bench, &*other, &order));
     ensure_count(bench, 1).await?;
-    is_the_claims(&one.create(&order).await?, &order)?;
+    is_the_claims(&create(bench, &*one, &order).await?, &order)?;
     ensure_count(bench, 1).await
 }
 
@@ -81,17 +81,17 @@ pub(super) async fn same_name<B: Bench>(bench: &B) -> Verdict {
     let first = order(bench, 1);
     let later = namesake(&first);
     let provider = bench.start().provider;
-    let instance = provider.create(&first).await?;
-    if let Ok(other) = provider.create(&later).await {
+    let instance = create(bench, &*provider, &first).await?;
+    if let Ok(other) = create(bench, &*provider, &later).await {
         is_the_claims(&other, &later)?;
         ensure(other.provider_id != instance.provider_id, || {
             format!("{:?} belongs to two claims", instance.provider_id)
         })?;
     }
     remove(&*provider, &later.claim, None).await?;
-    let left = provider.get(&instance.provider_id).await?;
+    let left = provider.get(&first.claim, &instance.provider_id).await?;
     ensure(left.is_some(), || "the instance of the first claim is gone".to_owned())?;
-    is_same("the instance of the first claim", &instance, &provider.create(&first).await?)
+    is_same("the instance of the first claim", &instance, &create(bench, &*provider, &first).await?)
 }
 
 /// Kills a creation at each of its calls in turn.
@@ -100,7 +100,8 @@ async fn after_every_kill<B: Bench>(bench: &B, then: impl AsyncFn(&Order) -> Ver
     at_every_call(&KILLS, async |mishap: Mishap, call| {
         number += 1;
         let order = order(bench, number);
-        let tried = attempt(bench, mishap, call, async |provider| provider.create(&order).await);
+        let tried =
+            attempt(bench, mishap, call, async |provider| create(bench, provider, &order).await);
         let struck = tried.await?.struck;
         let left = bench.instances().await;
         ensure(left.len() <= 1, || format!("several instances were made: {left:?}"))?;
@@ -118,7 +119,7 @@ async fn after_every_kill<B: Bench>(bench: &B, then: impl AsyncFn(&Order) -> Ver
 pub(super) async fn killed<B: Bench>(bench: &B) -> Verdict {
     after_every_kill(bench, async |order| {
         let provider = bench.start().provider;
-        let instance = provider.create(order).await?;
+        let instance = create(bench, &*provider, order).await?;
         is_the_claims(&instance, order)?;
         ensure_count(bench, 1).await?;
         remove(&*provider, &order.claim, Some(&instance.provider_id)).await
@@ -137,7 +138,7 @@ pub(super) async fn no_room<B: Bench>(bench: &B) -> Verdict {
     let order = bench.without_room(order(bench, 1)).await;
     let before = bench.instances().await;
     let provider = bench.start().provider;
-    let answer = provider.create(&order).await;
+    let answer = create(bench, &*provider, &order).await;
     ensure(matches!(answer, Err(CloudError::InsufficientCapacity(_))), || {
         format!("the answer to an order without room is {answer:?}")
     })?;

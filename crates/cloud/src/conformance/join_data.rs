@@ -3,7 +3,8 @@
 use super::{
     Bench, Mishap,
     work::{
-        ASK_AGAIN_AFTER, ASKS_MAX, Broken, KILLS, Verdict, at_every_call, attempt, ensure, order,
+        ASK_AGAIN_AFTER, ASKS_MAX, Broken, KILLS, Verdict, at_every_call, attempt, create, ensure,
+        order,
     },
 };
 use crate::{CloudError, CloudProvider, order::ClaimId};
@@ -11,7 +12,7 @@ use crate::{CloudError, CloudProvider, order::ClaimId};
 pub(super) async fn emptied<B: Bench>(bench: &B) -> Verdict {
     at_every_call(&KILLS, async |mishap: Mishap, call| {
         let order = order(bench, call);
-        let id = bench.start().provider.create(&order).await?.provider_id;
+        let id = create(bench, &*bench.start().provider, &order).await?.provider_id;
         let tried = attempt(bench, mishap, call, async |provider| {
             provider.empty_join_data(&order.claim, &id).await
         });
@@ -19,7 +20,7 @@ pub(super) async fn emptied<B: Bench>(bench: &B) -> Verdict {
         let provider = bench.start().provider;
         empty_at_last(&*provider, &order.claim, &id).await?;
         provider.empty_join_data(&order.claim, &id).await?;
-        let left = bench.start().provider.get(&id).await?;
+        let left = bench.start().provider.get(&order.claim, &id).await?;
         ensure(left.as_ref().is_some_and(|left| !left.holds_join_data), || {
             format!("after its data was emptied the instance is {left:?}")
         })?;
@@ -45,10 +46,10 @@ async fn empty_at_last(provider: &dyn CloudProvider, claim: &ClaimId, id: &str) 
 pub(super) async fn of_another<B: Bench>(bench: &B) -> Verdict {
     let (own, other) = (order(bench, 1), order(bench, 2));
     let provider = bench.start().provider;
-    let before = provider.create(&other).await?;
+    let before = create(bench, &*provider, &other).await?;
     // An error is as good an answer as any: only the data matters.
     let _ = provider.empty_join_data(&own.claim, &before.provider_id).await;
-    let after = bench.start().provider.get(&before.provider_id).await?;
+    let after = bench.start().provider.get(&other.claim, &before.provider_id).await?;
     ensure(after.as_ref().is_some_and(|own| own.holds_join_data == before.holds_join_data), || {
         format!("for another claim {before:?} became {after:?}")
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Bench, Mishap,
-    work::{TROUBLE, Verdict, at_every_call, attempt, ensure, ensure_count, order},
+    work::{TROUBLE, Verdict, at_every_call, attempt, create, ensure, ensure_count, order},
 };
 use crate::{CloudError, instance::Instance};
 
@@ -13,21 +13,23 @@ pub(super) async fn pages<B: Bench>(bench: &B) -> Verdict {
     let provider = bench.start().provider;
     let mut made = BTreeSet::new();
     for number in 0..count {
-        made.insert(provider.create(&order(bench, number)).await?.provider_id);
+        made.insert(create(bench, &*provider, &order(bench, number)).await?.provider_id);
     }
     ensure_count(bench, made.len()).await?;
     let is_whole = |instances: &[Instance]| {
         let names: BTreeSet<_> = instances.iter().map(|instance| &instance.provider_id).collect();
         names.len() == instances.len() && names.into_iter().eq(&made)
     };
-    let all = provider.list().await?;
+    let all = provider.list().await?.instances;
     ensure(is_whole(&all), || format!("{} instances are listed, of {count}", all.len()))?;
     at_every_call(&TROUBLE, async |mishap: Mishap, call| {
         let tried = attempt(bench, mishap, call, async |provider| provider.list().await).await?;
         match &tried.answer {
-            Some(Ok(instances)) => ensure(is_whole(instances), || {
-                format!("{} instances are listed, of {count}", instances.len())
-            })?,
+            Some(Ok(listing)) => {
+                ensure(listing.away.is_empty() && is_whole(&listing.instances), || {
+                    format!("{} instances are listed, of {count}", listing.instances.len())
+                })?
+            }
             Some(Err(CloudError::Unknown(_))) => {}
             other => ensure(false, || format!("the answer is {other:?}"))?,
         }

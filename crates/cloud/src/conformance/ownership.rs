@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Bench,
-    work::{Verdict, ensure, namesake, order, remove},
+    work::{Verdict, create, ensure, namesake, order, remove},
 };
 use crate::{adoption::Adoption, instance::Instance, order::ClaimId};
 
@@ -12,10 +12,10 @@ pub(super) async fn not_seen<B: Bench>(bench: &B) -> Verdict {
     let foreign = bench.add_foreign(&order(bench, 1)).await;
     ensure(!foreign.is_empty(), || "the bench has no instances of others".to_owned())?;
     let provider = bench.start().provider;
-    let listed = provider.list().await?;
+    let listed = provider.list().await?.instances;
     ensure(listed.is_empty(), || format!("instances of others are listed: {listed:?}"))?;
     for id in &foreign {
-        let found = provider.get(id).await?;
+        let found = provider.get(&ClaimId::default(), id).await?;
         ensure(found.is_none(), || format!("an instance of others is found: {found:?}"))?;
     }
     Ok(())
@@ -30,7 +30,7 @@ pub(super) async fn not_touched<B: Bench>(bench: &B) -> Verdict {
     })?;
     let provider = bench.start().provider;
     // That a name is taken may be told; that an instance of others is taken over may not be.
-    if let Ok(instance) = provider.create(&order).await {
+    if let Ok(instance) = create(bench, &*provider, &order).await {
         ensure(!before.contains_key(&instance.provider_id), || {
             format!("{:?} was taken over from others", instance.provider_id)
         })?;
@@ -49,21 +49,21 @@ pub(super) async fn not_touched<B: Bench>(bench: &B) -> Verdict {
 pub(super) async fn copies<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let provider = bench.start().provider;
-    let instance = provider.create(&order).await?;
+    let instance = create(bench, &*provider, &order).await?;
     let copy = bench.add_copy(&instance.provider_id).await;
     let before = bench.instances().await;
     ensure(before.contains_key(&copy) && copy != instance.provider_id, || {
         format!("the bench says that {copy:?} is a copy of {:?}", instance.provider_id)
     })?;
     for provider in [&provider, &bench.start().provider] {
-        let listed = provider.list().await?;
+        let listed = provider.list().await?.instances;
         ensure(listed.iter().all(|own| own.provider_id == instance.provider_id), || {
             format!("a copy is listed: {listed:?}")
         })?;
         ensure(listed.len() == 1, || format!("the instance is listed {} times", listed.len()))?;
-        let found = provider.get(&copy).await?;
+        let found = provider.get(&order.claim, &copy).await?;
         ensure(found.is_none(), || format!("a copy is found: {found:?}"))?;
-        let again = provider.create(&order).await?;
+        let again = create(bench, &**provider, &order).await?;
         ensure(again.provider_id == instance.provider_id, || {
             format!("{:?} is the claim's instead of its instance", again.provider_id)
         })?;
@@ -82,9 +82,9 @@ pub(super) async fn copies<B: Bench>(bench: &B) -> Verdict {
     remove(&*provider, &order.claim, Some(&instance.provider_id)).await?;
     let provider = bench.start().provider;
     remove(&*provider, &order.claim, None).await?;
-    let listed = provider.list().await?;
+    let listed = provider.list().await?.instances;
     ensure(listed.is_empty(), || format!("a copy is listed without its instance: {listed:?}"))?;
-    if let Ok(next) = provider.create(&order).await {
+    if let Ok(next) = create(bench, &*provider, &order).await {
         ensure(next.provider_id != copy, || {
             format!("{copy:?} was taken for the claim's instance")
         })?;
@@ -98,14 +98,14 @@ pub(super) async fn copies<B: Bench>(bench: &B) -> Verdict {
 
 pub(super) async fn of_same_name<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
-    let instance = bench.start().provider.create(&order).await?;
+    let instance = create(bench, &*bench.start().provider, &order).await?;
     let id = instance.provider_id.as_str();
     let before = bench.instances().await;
     let Some(elsewhere) = bench.start_elsewhere() else { return Ok(()) };
     let provider = elsewhere.provider;
-    let listed = provider.list().await?;
+    let listed = provider.list().await?.instances;
     ensure(listed.is_empty(), || format!("instances of a namesake are listed: {listed:?}"))?;
-    let found = provider.get(id).await?;
+    let found = provider.get(&ClaimId::default(), id).await?;
     ensure(found.is_none(), || format!("an instance of a namesake is found: {found:?}"))?;
     // Whatever is answered, nothing of it may change.
     let theirs = namesake(&order);
@@ -116,11 +116,11 @@ pub(super) async fn of_same_name<B: Bench>(bench: &B) -> Verdict {
         let _ = provider.delete(claim, Some(id)).await;
         let _ = remove(&*provider, claim, None).await;
     }
-    if let Ok(made) = provider.create(&theirs).await {
+    if let Ok(made) = create(bench, &*provider, &theirs).await {
         remove(&*provider, &theirs.claim, Some(&made.provider_id)).await?;
     }
     let after = bench.instances().await;
     ensure(after == before, || format!("{before:?} became {after:?}"))?;
-    let left = bench.start().provider.list().await?;
+    let left = bench.start().provider.list().await?.instances;
     ensure(left.len() == 1, || format!("its own cluster lists {left:?}"))
 }

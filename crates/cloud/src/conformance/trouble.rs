@@ -2,7 +2,7 @@
 
 use super::{
     Bench, Mishap,
-    work::{TROUBLE, Verdict, at_every_call, attempt, ensure, ensure_count, order, remove},
+    work::{TROUBLE, Verdict, at_every_call, attempt, create, ensure, ensure_count, order, remove},
 };
 use crate::{CloudError, Deletion};
 
@@ -10,13 +10,14 @@ pub(super) async fn creation<B: Bench>(bench: &B) -> Verdict {
     at_every_call(&TROUBLE, async |mishap: Mishap, call| {
         let order = order(bench, call);
         let tried =
-            attempt(bench, mishap, call, async |provider| provider.create(&order).await).await?;
+            attempt(bench, mishap, call, async |provider| create(bench, provider, &order).await)
+                .await?;
         match &tried.answer {
             Some(Ok(_) | Err(CloudError::Unknown(_) | CloudError::Create { .. })) => {}
             other => ensure(false, || format!("the claim would be given up for {other:?}"))?,
         }
         let provider = bench.start().provider;
-        let instance = provider.create(&order).await?;
+        let instance = create(bench, &*provider, &order).await?;
         if let Some(Ok(first)) = &tried.answer {
             ensure(first.provider_id == instance.provider_id, || {
                 format!("{:?} was answered, then {:?}", first.provider_id, instance.provider_id)
@@ -33,7 +34,7 @@ pub(super) async fn deletion<B: Bench>(bench: &B) -> Verdict {
     for by_name in [true, false] {
         at_every_call(&TROUBLE, async |mishap: Mishap, call| {
             let order = order(bench, call);
-            let instance = bench.start().provider.create(&order).await?;
+            let instance = create(bench, &*bench.start().provider, &order).await?;
             let id = by_name.then_some(instance.provider_id.as_str());
             let tried = attempt(bench, mishap, call, async |provider| {
                 provider.delete(&order.claim, id).await
@@ -59,10 +60,13 @@ pub(super) async fn deletion<B: Bench>(bench: &B) -> Verdict {
 }
 
 pub(super) async fn question<B: Bench>(bench: &B) -> Verdict {
-    let instance = bench.start().provider.create(&order(bench, 1)).await?;
+    let order = order(bench, 1);
+    let instance = create(bench, &*bench.start().provider, &order).await?;
     let id = instance.provider_id.as_str();
     at_every_call(&TROUBLE, async |mishap: Mishap, call| {
-        let tried = attempt(bench, mishap, call, async |provider| provider.get(id).await).await?;
+        let tried =
+            attempt(bench, mishap, call, async |provider| provider.get(&order.claim, id).await)
+                .await?;
         match &tried.answer {
             Some(Ok(Some(found))) => ensure(found.provider_id == id, || {
                 format!("{:?} is found instead of {id:?}", found.provider_id)

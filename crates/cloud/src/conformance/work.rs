@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use joiner_core::{quantity::Quantity, resources::CPU};
+use tokio::time::error::Elapsed;
 
 use super::{Bench, Mishap, Process};
 use crate::{
@@ -16,13 +17,21 @@ use crate::{
 /// provider that never comes to an end is found out.
 const CALLS_MAX: u32 = 200;
 /// How long a provider may take for anything. Deadlines are to be much shorter.
-const PATIENCE: Duration = Duration::from_hours(1);
+pub(super) const PATIENCE: Duration = Duration::from_hours(1);
 /// How often a deletion is asked for, and how long apart.
 pub(super) const ASKS_MAX: u32 = 100;
 pub(super) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Every way to be killed at a call.
 pub(super) const KILLS: [Mishap; 2] = [Mishap::KilledBefore, Mishap::KilledAfter];
+/// Every way in which a call can go wrong.
+pub(super) const ALL: [Mishap; 5] = [
+    Mishap::KilledBefore,
+    Mishap::KilledAfter,
+    Mishap::NoAnswer,
+    Mishap::AnswerLost,
+    Mishap::Failed,
+];
 /// Every way in which a call can go wrong for a process that lives on.
 pub(super) const TROUBLE: [Mishap; 3] = [Mishap::NoAnswer, Mishap::AnswerLost, Mishap::Failed];
 
@@ -58,6 +67,15 @@ pub(super) fn order<B: Bench>(bench: &B, number: u32) -> Order {
     order
 }
 
+/// Has an instance made, as the operator does: with what is kept for the claim, and its notebook.
+pub(super) async fn create<B: Bench>(
+    bench: &B,
+    provider: &dyn CloudProvider,
+    order: &Order,
+) -> Result<Instance, CloudError> {
+    provider.create(&bench.notebooks().equip(order)).await
+}
+
 /// A claim of the same name that was made later.
 pub(super) fn namesake(order: &Order) -> Order {
     let uid = order.claim.uid.replacen("0b8c6a52", "7d1f03e9", 1);
@@ -80,18 +98,44 @@ pub(super) async fn attempt<B: Bench, T>(
     work: impl AsyncFnOnce(&dyn CloudProvider) -> T,
 ) -> Result<Attempt<T>, Broken> {
     bench.arm(mishap, call);
+    let answer = until_killed(bench, work).await;
+    let struck = bench.disarm();
+    let when = format!("{mishap:?} at call {}", call + 1);
+    Ok(Attempt { struck, answer: in_time(answer, &when)? })
+}
+
+/// The same while a write of a notebook goes wrong instead of a call.
+pub(super) async fn attempt_writing<B: Bench, T>(
+    bench: &B,
+    mishap: Mishap,
+    write: u32,
+    work: impl AsyncFnOnce(&dyn CloudProvider) -> T,
+) -> Result<Attempt<T>, Broken> {
+    bench.notebooks().arm(mishap, write);
+    let answer = until_killed(bench, work).await;
+    let struck = bench.notebooks().disarm();
+    let when = format!("{mishap:?} at write {}", write + 1);
+    Ok(Attempt { struck, answer: in_time(answer, &when)? })
+}
+
+/// Has a new process do some work until it is done, killed, or has taken too long.
+async fn until_killed<B: Bench, T>(
+    bench: &B,
+    work: impl AsyncFnOnce(&dyn CloudProvider) -> T,
+) -> Option<Result<T, Elapsed>> {
     let Process { provider, killed } = bench.start();
-    let answer = tokio::select! {
+    tokio::select! {
         biased;
         () = killed => None,
+        () = bench.notebooks().killed() => None,
         answer = tokio::time::timeout(PATIENCE, work(&*provider)) => Some(answer),
-    };
-    let struck = bench.disarm();
-    let nobody_waits_so_long = |_| {
-        let when = format!("{mishap:?} at call {}", call + 1);
-        Broken(format!("{when}: no answer within {PATIENCE:?}; a call has no deadline"))
-    };
-    Ok(Attempt { struck, answer: answer.transpose().map_err(nobody_waits_so_long)? })
+    }
+}
+
+fn in_time<T>(answer: Option<Result<T, Elapsed>>, when: &str) -> Result<Option<T>, Broken> {
+    let too_long =
+        |_| Broken(format!("{when}: no answer within {PATIENCE:?}; a call has no deadline"));
+    answer.transpose().map_err(too_long)
 }
 
 /// Does something for the first call to the cloud, the second and so on, for each mishap, until
@@ -134,7 +178,7 @@ pub(super) async fn remove(
 
 /// The instances of a claim, as a new process lists them.
 pub(super) async fn listed<B: Bench>(bench: &B, claim: &ClaimId) -> Result<Vec<Instance>, Broken> {
-    let all = bench.start().provider.list().await?;
+    let all = bench.start().provider.list().await?.instances;
     Ok(all.into_iter().filter(|instance| instance.claim.as_ref() == Some(claim)).collect())
 }
 

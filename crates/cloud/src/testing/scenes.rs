@@ -131,7 +131,7 @@ pub async fn orphaned_by_a_crash(scene: &impl Scene, call: &'static str) {
     let order = scene.order(1);
     kill_creation(scene, &order, Mishap::KilledAfter, call).await;
     scene.clock().sleep(Duration::from_hours(8)).await;
-    let listed = scene.provider().list().await.expect("nothing is wrong");
+    let listed = scene.provider().list().await.expect("nothing is wrong").instances;
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!(listed[0].claim.as_ref(), Some(&order.claim), "the mark names the claim");
     remove_all(scene, &order, Some(&listed[0].provider_id)).await;

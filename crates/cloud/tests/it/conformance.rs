@@ -1,22 +1,30 @@
 //! The cloud for tests is a cloud, and a cloud with a flaw is found out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use joiner_cloud::{
+    bootstrap::{Distro, Facts},
     class::NodeClass,
-    conformance::{self, Bench, Mishap, Process},
-    instance::Instance,
+    conformance::{self, AtOnce, Bench, Mishap, Notebooks, Process},
+    inputs::OrderInputs,
+    instance::{Instance, Lost},
     order::Order,
-    testing::{TEST_NODE_CLASS, TestCloud},
+    testing::{CREATIONS_AT_ONCE, TEST_NODE_CLASS, TestCloud},
 };
-use joiner_core::{quantity::Quantity, resources::CPU};
+use serde_json::json;
 
-use crate::flawed::{Flaw, Flawed};
+use crate::flawed::{Flaw, Flawed, KEPT};
+
+/// What the guests of the checks join with.
+const TOKEN: &str = "5up3r-s3cret";
+/// Places of the cloud for tests.
+const PLACES: [&str; 2] = ["east", "west"];
 
 /// The cloud for tests, as somebody with a flaw uses it.
 struct Tested {
     cloud: TestCloud,
+    notebooks: Notebooks,
     flaw: Option<Flaw>,
 }
 
@@ -33,6 +41,10 @@ impl Bench for Tested {
         let cloud = if shares { self.cloud.clone() } else { TestCloud::new() };
         let provider = Arc::new(Flawed { cloud: cloud.clone(), flaw: self.flaw });
         Some(Process { provider, killed: Box::pin(async move { cloud.killed().await }) })
+    }
+
+    fn notebooks(&self) -> &Notebooks {
+        &self.notebooks
     }
 
     fn class(&self) -> Arc<NodeClass> {
@@ -76,13 +88,73 @@ impl Bench for Tested {
         id
     }
 
-    async fn without_room(&self, mut order: Order) -> Order {
-        order.requests.set(CPU, Quantity::whole(1000));
+    async fn without_room(&self, order: Order) -> Order {
+        self.cloud.state().full = true;
         order
     }
 
     fn more_than_a_page(&self) -> u32 {
         3
+    }
+
+    fn inputs(&self) -> OrderInputs {
+        OrderInputs::joining(Facts::given(Distro::Rke2, "https://10.0.0.10:9345", "v1.33.4", TOKEN))
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        vec![TOKEN.to_owned()]
+    }
+
+    async fn give_id_again(&self, provider_id: &str, order: &Order) -> bool {
+        let claim = Some(order.claim.clone());
+        let again = Instance { provider_id: provider_id.to_owned(), claim, ..Instance::default() };
+        self.cloud.state().instances.insert(provider_id.to_owned(), again);
+        true
+    }
+
+    fn in_place(&self, order: Order, place: usize) -> Option<Order> {
+        self.cloud.state().place = Some(PLACES[place].to_owned());
+        Some(order)
+    }
+
+    fn take_away(&self, place: usize) {
+        self.cloud.state().away.insert(PLACES[place].to_owned());
+    }
+
+    async fn lose(&self, provider_id: &str) -> bool {
+        let mut state = self.cloud.state();
+        let instance = state.instances.get_mut(provider_id).expect("it is there");
+        instance.lost = Some(Lost { why: "the host failed".to_owned(), ..Lost::default() });
+        true
+    }
+
+    fn changed_class(&self) -> Option<Arc<NodeClass>> {
+        Some(Arc::new(NodeClass { spec: json!({"tags": ["new"]}), ..(*self.class()).clone() }))
+    }
+
+    async fn is_up_to_date(&self, provider_id: &str, class: &NodeClass) -> bool {
+        self.cloud.state().updated.get(provider_id) == Some(&class.spec)
+    }
+
+    fn calls_at_once(&self) -> Option<AtOnce> {
+        let mut state = self.cloud.state();
+        state.takes = Duration::from_secs(1);
+        Some(AtOnce { limit: CREATIONS_AT_ONCE, most: state.under_way[1] })
+    }
+
+    fn calls(&self) -> Option<u64> {
+        u64::try_from(self.cloud.state().calls.len()).ok()
+    }
+
+    async fn add_instances(&self, orders: &[Order]) {
+        let mut state = self.cloud.state();
+        for order in orders {
+            let provider_id = format!("test://{}", order.claim.name);
+            let claim = Some(order.claim.clone());
+            let instance =
+                Instance { provider_id: provider_id.clone(), claim, ..Instance::default() };
+            state.instances.insert(provider_id, instance);
+        }
     }
 }
 
@@ -91,7 +163,8 @@ async fn check(flaw: Option<Flaw>) -> conformance::Report {
         let cloud = TestCloud::new();
         // So that deletions are seen under way, too.
         cloud.state().asks_until_gone = 1;
-        Tested { cloud, flaw }
+        cloud.state().kept_first = [(KEPT.to_owned(), "1".to_owned())].into();
+        Tested { cloud, flaw, notebooks: Notebooks::default() }
     })
     .await
 }
@@ -100,7 +173,7 @@ async fn check(flaw: Option<Flaw>) -> conformance::Report {
 async fn the_cloud_for_tests_does_what_every_provider_has_to() {
     let report = check(None).await;
     assert!(report.is_clean(), "{report}");
-    assert!(report.to_string().ends_with("22 of 22 hold"), "{report}");
+    assert!(report.to_string().ends_with("31 of 31 hold"), "{report}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,5 +203,25 @@ async fn every_flaw_is_found_by_the_check_that_is_for_it() {
     ] {
         let report = check(Some(flaw)).await;
         assert!(report.broken().contains(&check_of_it), "{flaw:?}: {check_of_it}\n{report}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flaw_that_only_one_check_can_see_is_found_by_that_check_alone() {
+    for (flaw, check_of_it) in [
+        (Flaw::GoesById, "an id that is used again is another instance"),
+        (Flaw::HidesPlaces, "a place that is away hides no other"),
+        (Flaw::OffersWithoutRoom, "a want of room is not offered again for a while"),
+        (Flaw::OffersNeverAgain, "a want of room is not offered again for a while"),
+        (Flaw::ForgetsNotebook, "what the notebook has is found again"),
+        (Flaw::HidesLosses, "an instance lost before it joined is told"),
+        (Flaw::IgnoresLosses, "an instance lost before it joined is told"),
+        (Flaw::SaysUpdatedInTrouble, "an update is repeated until it is done"),
+        (Flaw::PrintsTokens, "nothing secret is printed"),
+        (Flaw::Floods, "200 at once exceed no limit"),
+        (Flaw::LooksAtEach, "one more among 5,000 costs what it costs among 100"),
+    ] {
+        let report = check(Some(flaw)).await;
+        assert_eq!(report.broken(), [check_of_it], "{flaw:?}\n{report}");
     }
 }

@@ -1,17 +1,25 @@
 //! Providers with one flaw each.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes,
+    bootstrap::token::Token,
     class::{ClassKind, ClassStatus, NodeClass},
     inputs::ClassInputs,
-    instance::Instance,
+    instance::{Instance, Lost},
+    listing::Listing,
+    notes::Notes,
     order::{ClaimId, Order},
+    progress::Progress,
     testing::TestCloud,
 };
-use joiner_core::label::WellKnown;
+use joiner_core::label::{Labels, WellKnown};
+use tokio::time::Instant;
+
+/// What is written into notebooks.
+pub(crate) const KEPT: &str = "karpenter.test.sh/id";
 
 /// What a provider does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +64,28 @@ pub(crate) enum Flaw {
     AnswersCopies,
     /// The same when it removes.
     RemovesCopies,
+    /// It knows instances by their ids alone.
+    GoesById,
+    /// It lists the places that answer, and says nothing of the others.
+    HidesPlaces,
+    /// It offers at once again what it had no room for.
+    OffersWithoutRoom,
+    /// It never offers again what it had no room for once.
+    OffersNeverAgain,
+    /// It writes something else into the notebook each time.
+    ForgetsNotebook,
+    /// It takes a lost instance for one that is on its way.
+    HidesLosses,
+    /// It does not hear that an instance was lost.
+    IgnoresLosses,
+    /// It takes trouble with an update for its end.
+    SaysUpdatedInTrouble,
+    /// It says in its errors what guests are given.
+    PrintsTokens,
+    /// It makes as many instances at once as are asked for.
+    Floods,
+    /// It looks at every instance before it makes one.
+    LooksAtEach,
 }
 
 /// The cloud for tests, used in a flawed way.
@@ -80,13 +110,13 @@ impl Flawed {
     async fn mark(&self, mut instance: Instance, claim: &ClaimId) -> Result<Instance, CloudError> {
         instance.claim = Some(claim.clone());
         // A call of its own, with which something can go wrong.
-        self.cloud.get(&instance.provider_id).await?;
+        self.cloud.get(claim, &instance.provider_id).await?;
         self.cloud.state().instances.insert(instance.provider_id.clone(), instance.clone());
         Ok(instance)
     }
 
     async fn create_marking_afterwards(&self, order: &Order) -> Result<Instance, CloudError> {
-        let known = self.cloud.list().await?;
+        let known = self.cloud.list().await?.instances;
         if let Some(own) = known.into_iter().find(|own| own.claim.as_ref() == Some(&order.claim)) {
             return Ok(own);
         }
@@ -122,12 +152,70 @@ impl CloudProvider for Flawed {
         self.cloud.resolve_class(class, inputs).await
     }
 
+    fn place_of(&self, provider_id: &str) -> Option<String> {
+        self.cloud.place_of(provider_id)
+    }
+
+    fn notes(&self) -> Option<&Notes> {
+        self.cloud.notes()
+    }
+
+    fn lost_before_it_joined(&self, class: &NodeClass, lost: &Lost) {
+        if !self.is(Flaw::IgnoresLosses) {
+            self.cloud.lost_before_it_joined(class, lost);
+        }
+    }
+
+    async fn update(&self, instance: &Instance, class: &NodeClass) -> Result<Progress, CloudError> {
+        match self.cloud.update(instance, class).await {
+            Err(_) if self.is(Flaw::SaysUpdatedInTrouble) => Ok(Progress::done()),
+            answer => answer,
+        }
+    }
+
     fn instance_types(&self, pool: &str, class: &NodeClass) -> Result<InstanceTypes, CloudError> {
+        let mut state = self.cloud.state();
+        match self.flaw {
+            Some(Flaw::OffersWithoutRoom) => return Ok(Arc::clone(&state.types)),
+            Some(Flaw::OffersNeverAgain) => {
+                let ever = Instant::now() + Duration::from_hours(1000);
+                state.unavailable.values_mut().for_each(|until| *until = ever);
+            }
+            _ => {}
+        }
+        drop(state);
         self.cloud.instance_types(pool, class)
     }
 
     async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
         match self.flaw {
+            Some(Flaw::ForgetsNotebook) => {
+                let number = self.cloud.state().calls.len() + order.kept.len();
+                let id = Labels::from([(KEPT.to_owned(), number.to_string())]);
+                order.notebook.keep(id).await?;
+                self.cloud.create(order).await
+            }
+            Some(Flaw::PrintsTokens) => self.cloud.create(order).await.map_err(|error| {
+                let token = match &order.inputs.token {
+                    Some(Token::Given(text)) => text.reveal().clone(),
+                    _ => String::new(),
+                };
+                match error {
+                    CloudError::Unknown(why) => CloudError::Unknown(format!("{why}: {token}")),
+                    other => other,
+                }
+            }),
+            Some(Flaw::Floods) => {
+                // Each has a turn of its own.
+                let another = self.cloud.with_turns_of_its_own();
+                another.create(order).await
+            }
+            Some(Flaw::LooksAtEach) => {
+                for own in self.cloud.list().await?.instances {
+                    self.cloud.get(&ClaimId::default(), &own.provider_id).await?;
+                }
+                self.cloud.create(order).await
+            }
             Some(Flaw::MakesAnotherEachTime) => {
                 let claim = self.unlike(&order.claim);
                 let instance = self.cloud.create(&Order { claim, ..order.clone() }).await?;
@@ -135,7 +223,10 @@ impl CloudProvider for Flawed {
             }
             Some(Flaw::MarksAfterwards) => self.create_marking_afterwards(order).await,
             Some(Flaw::SharesByName) => {
-                let known = self.cloud.get(&format!("test://{}", order.claim.name)).await?;
+                let known = self
+                    .cloud
+                    .get(&ClaimId::default(), &format!("test://{}", order.claim.name))
+                    .await?;
                 match known {
                     Some(instance) => self.mark(instance, &order.claim).await,
                     None => self.cloud.create(order).await,
@@ -160,7 +251,8 @@ impl CloudProvider for Flawed {
                 }
             }
             Some(Flaw::AnswersCopies) => {
-                let is_there = self.cloud.list().await?.iter().any(|own| own.claim.is_some());
+                let is_there =
+                    self.cloud.list().await?.instances.iter().any(|own| own.claim.is_some());
                 let copy = self.cloud.state().copies.values().next().cloned();
                 match copy.filter(|_| !is_there) {
                     Some(copy) => Ok(copy),
@@ -212,26 +304,38 @@ impl CloudProvider for Flawed {
         }
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
-        match self.cloud.get(provider_id).await {
+    async fn get(
+        &self,
+        claim: &ClaimId,
+        provider_id: &str,
+    ) -> Result<Option<Instance>, CloudError> {
+        let anyone = ClaimId::default();
+        let claim = if self.is(Flaw::GoesById) { &anyone } else { claim };
+        match self.cloud.get(claim, provider_id).await {
+            Ok(found) if self.is(Flaw::HidesLosses) => {
+                Ok(found.map(|own| Instance { lost: None, ..own }))
+            }
             Err(_) if self.is(Flaw::SaysAbsentInTrouble) => Ok(None),
             Err(_) if self.is(Flaw::WaitsForEver) => std::future::pending().await,
             answer => answer,
         }
     }
 
-    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
-        let mut instances = match self.cloud.list().await {
-            Err(_) if self.is(Flaw::ListsWhatItGot) => Vec::new(),
+    async fn list(&self) -> Result<Listing, CloudError> {
+        let mut listing = match self.cloud.list().await {
+            Err(_) if self.is(Flaw::ListsWhatItGot) => Listing::default(),
             answer => answer?,
         };
+        if self.is(Flaw::HidesPlaces) {
+            listing.away.clear();
+        }
         if self.is(Flaw::ListsOthers) {
-            instances.extend(self.cloud.state().foreign.values().cloned());
+            listing.instances.extend(self.cloud.state().foreign.values().cloned());
         }
         if self.is(Flaw::ListsCopies) {
-            instances.extend(self.cloud.state().copies.values().cloned());
+            listing.instances.extend(self.cloud.state().copies.values().cloned());
         }
-        Ok(instances)
+        Ok(listing)
     }
 
     async fn drift(

@@ -215,7 +215,7 @@ async fn measure_part(args: &VsphereArgs, part: Part, kind: Kind) -> Result<Meas
 fn provider(server: &Server, counter: &Arc<Counter>, limits: Limits) -> Vsphere {
     let settings = ProviderSettings { limits, ..ProviderSettings::new(CLUSTER, "/") };
     let provider = Vsphere::new(server.client(counter.clone()), Clock::wall(), settings);
-    provider.acts_for("bench");
+    provider.begin(&joiner_cloud::cluster::Cluster::new("bench"));
     provider
 }
 
@@ -260,7 +260,7 @@ async fn among(vcsim: Option<&Path>, instances: usize, lists: bool) -> Result<Me
     let (before, started) = (counter.calls(), Instant::now());
     let listed = provider.list().await.map_err(|error| failed(&error))?;
     let list = List {
-        instances: listed.len(),
+        instances: listed.instances.len(),
         seconds: started.elapsed().as_secs_f64(),
         calls: counter.calls() - before,
         grown_bytes: growth.most(),

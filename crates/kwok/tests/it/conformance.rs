@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use joiner_cloud::{
     CloudProvider,
     class::NodeClass,
-    conformance::{self, Bench, Mishap, Process},
+    conformance::{self, Bench, Mishap, Notebooks, Process},
     order::Order,
 };
 use joiner_core::{quantity::Quantity, resources::CPU};
@@ -20,6 +20,10 @@ impl Bench for Stage {
         let (kwok, connection) = Self::start(self);
         let provider = Arc::new(kwok);
         Process { provider, killed: Box::pin(async move { connection.killed().await }) }
+    }
+
+    fn notebooks(&self) -> &Notebooks {
+        &self.notebooks
     }
 
     fn class(&self) -> Arc<NodeClass> {

@@ -7,6 +7,7 @@ use joiner_apiserver::{Key, Resource};
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion,
     inputs::OrderInputs,
+    notebook::Notebook,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -61,6 +62,8 @@ fn order(name: &str) -> Order {
         corrected: Vec::new(),
         class: usual_class(),
         inputs: OrderInputs::default(),
+        kept: Labels::new(),
+        notebook: Notebook::default(),
     }
 }
 
@@ -290,11 +293,14 @@ async fn nodes_that_karpenter_has_made_are_taken_over() {
         "spec": {"providerID": "kwok://kwok-web-1-happy-hopper-42"},
     }));
     let (kwok, _) = stage.start();
-    let listed = kwok.list().await.unwrap();
+    let listed = kwok.list().await.unwrap().instances;
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].claim, Some(claim.clone()));
     let id = listed[0].provider_id.as_str();
-    assert_eq!(kwok.get(id).await.unwrap().unwrap().claim, Some(claim.clone()));
+    assert_eq!(
+        kwok.get(&ClaimId::default(), id).await.unwrap().unwrap().claim,
+        Some(claim.clone())
+    );
     assert_eq!(kwok.delete(&claim, Some(id)).await, Ok(Deletion::Requested));
     assert_eq!(kwok.delete(&claim, Some(id)).await, Ok(Deletion::Gone));
     assert_eq!(stage.nodes().len(), 0);
@@ -312,7 +318,7 @@ async fn a_node_whose_end_waits_for_us_is_gone_for_its_cloud() {
     let (nodes, key) = (Resource::new("", "nodes"), Key::new("", name));
     stage.lab.caller("test").merge(&nodes, &key, None, finalizers).unwrap();
     stage.delete_node(name);
-    assert_eq!(kwok.get(&instance.provider_id).await, Ok(None));
+    assert_eq!(kwok.get(&ClaimId::default(), &instance.provider_id).await, Ok(None));
     assert_eq!(kwok.delete(&wanted.claim, Some(&instance.provider_id)).await, Ok(Deletion::Gone));
     assert_eq!(stage.nodes().len(), 1, "the finalizer is not the cloud's");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use joiner_apiserver::{DeleteOptions, Key, Resource};
-use joiner_cloud::class::NodeClass;
+use joiner_cloud::{class::NodeClass, conformance::Notebooks};
 use joiner_kwok::{Kwok, NODE_CLASS_GROUP, NODE_CLASS_KIND, catalog_file};
 use joiner_lab::{Client, Connection, Lab, Setup};
 use serde_json::{Value, json};
@@ -14,13 +14,14 @@ pub(crate) const CLIENT: &str = "joiner";
 pub(crate) struct Stage {
     pub(crate) lab: Lab,
     pub(crate) client: Client,
+    pub(crate) notebooks: Notebooks,
 }
 
 impl Stage {
     pub(crate) fn new() -> Self {
         let lab = Lab::new(Setup { bare: true, ..Setup::new(1) });
         let client = lab.client(CLIENT);
-        Self { lab, client }
+        Self { lab, client, notebooks: Notebooks::default() }
     }
 
     /// The provider in a process of its own, and that process's connection.

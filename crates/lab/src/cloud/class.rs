@@ -1,11 +1,12 @@
 //! The class of the laboratory's instances: how long they take for everything, and their image.
 
 use jiff::SignedDuration;
-use joiner_cloud::class::{ClassKind, NodeClass};
+use joiner_cloud::class::{ClassKind, NodeClass, Role};
 use serde_json::{Value, json};
 
 /// The kind of class that the laboratory's cloud serves.
 pub const LAB_NODE_CLASS: ClassKind = ClassKind {
+    role: Role::NodeClass,
     group: "lab.joiner.sh",
     version: "v1alpha1",
     kind: "LabNodeClass",

@@ -11,8 +11,10 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
     choice::{self, Choice},
     class::{ClassCondition, ClassKind, ClassStatus, NodeClass},
+    cluster::Cluster,
     inputs::ClassInputs,
     instance::Instance,
+    listing::Listing,
     order::{ClaimId, Order},
 };
 use joiner_core::label::{self, WellKnown};
@@ -176,8 +178,8 @@ impl CloudProvider for LabCloud {
         "lab"
     }
 
-    fn acts_for(&self, cluster_uid: &str) {
-        self.cluster_uid.get_or_init(|| cluster_uid.to_owned());
+    fn begin(&self, cluster: &Cluster) {
+        self.cluster_uid.get_or_init(|| cluster.uid.clone());
     }
 
     fn class_kinds(&self) -> &'static [ClassKind] {
@@ -274,14 +276,17 @@ impl CloudProvider for LabCloud {
         .await
     }
 
-    async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
-        match provider_id.strip_prefix(PREFIX) {
-            Some(name) => self.find(name).await,
-            None => Ok(None),
-        }
+    async fn get(
+        &self,
+        claim: &ClaimId,
+        provider_id: &str,
+    ) -> Result<Option<Instance>, CloudError> {
+        let Some(name) = provider_id.strip_prefix(PREFIX) else { return Ok(None) };
+        let found = self.find(name).await?;
+        Ok(found.filter(|instance| instance.may_be_of(claim)))
     }
 
-    async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+    async fn list(&self) -> Result<Listing, CloudError> {
         let mut instances = Vec::new();
         let mut after = String::new();
         loop {
@@ -295,7 +300,7 @@ impl CloudProvider for LabCloud {
             instances.extend(page);
             match last {
                 Some(last) => after = last,
-                None => return Ok(instances),
+                None => return Ok(instances.into()),
             }
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use joiner_cloud::{
     class::NodeClass,
     inputs::OrderInputs,
+    notebook::Notebook,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -46,5 +47,7 @@ fn order(name: &str, cpus: i64) -> Order {
         corrected: Vec::new(),
         class: class(json!({})),
         inputs: OrderInputs::default(),
+        kept: Labels::new(),
+        notebook: Notebook::default(),
     }
 }

@@ -1,6 +1,8 @@
-//! Which settings the instances of a class were made from: a hash on the class and on its claims.
+//! Which settings the instances of a class were made from: hashes on the class and on its claims.
 
 use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::class::{Difference, SpecHash, differing};
+use joiner_core::label::Labels;
 use serde_json::json;
 
 use super::{Part, find_served, patch};
@@ -14,7 +16,7 @@ use crate::{
     world::{Change, Kept, Key, World},
 };
 
-/// Keeps the hash of each class on the class. When the way of hashing changes, or another controller
+/// Keeps the hashes of each class, and of what classes are made of, on the object. When the way of hashing changes, or another controller
 /// hashed before, claims take over the new hash first: they did not drift because of it.
 #[derive(Debug)]
 pub struct ClassHashing(pub Context);
@@ -32,17 +34,26 @@ impl Controller for ClassHashing {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let Some((class, provider)) = find_served(&self.0, key) else { return Ok(Next::Done) };
-        let Some(hash) = provider.class_hash(&class) else { return Ok(Next::Done) };
-        let marked = hash.annotations();
+        let hashes = provider.hashes(&class);
+        let kept = || hashes.iter().filter(|hash| hash.is_on_object());
+        let marked: Labels = kept().flat_map(SpecHash::annotations).collect();
         if marked.iter().all(|(key, value)| class.annotations.get(key) == Some(value)) {
             return Ok(Next::Done);
         }
-        if !hash.is_current(&class.annotations) {
+        let is_new = |hash: &&SpecHash| hash.is_on_claims() && !hash.is_current(&class.annotations);
+        for hash in kept().filter(is_new) {
             // One that cannot be read would keep its old hash for ever.
             self.0.sure_of::<NodeClaim>()?;
             let is_of_class =
                 |claim: &NodeClaim| refers_to(claim.spec.node_class_ref.as_ref(), &class);
-            hashes::take_over(&self.0, &hash, is_of_class).await?;
+            // Another hash may say that a claim is not what this one is calculated from.
+            let has_drifted = |claim: &NodeClaim| {
+                let own = claim.metadata.annotations.as_ref();
+                own.is_some_and(|own| {
+                    differing(&hashes, Difference::Drift, own, &class.annotations).is_some()
+                })
+            };
+            hashes::take_over(&self.0, hash, is_of_class, has_drifted).await?;
         }
         let wanted = json!({"metadata": {"annotations": marked}});
         patch(&self.0, &**provider, &class, Part::Object, wanted, Lock::None).await?;

@@ -1,7 +1,11 @@
 //! What is said of classes: whatever their provider finds out about them, and what is missing in the
 //! cluster.
 
-use std::time::Duration;
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use joiner_api::condition::{Condition, find as find_condition};
 use joiner_cloud::{
@@ -10,7 +14,7 @@ use joiner_cloud::{
 };
 use serde_json::{Value, json};
 
-use super::{Part, find_served, patch};
+use super::{Part, find_served, patch, users_of};
 use crate::{
     cluster::Lock,
     conditions::{ConditionSet, READY, Status},
@@ -29,7 +33,22 @@ const PERIOD: Duration = Duration::from_mins(5);
 
 /// Keeps the status of each class as its provider sees it.
 #[derive(Debug)]
-pub struct ClassResolution(pub Context);
+pub struct ClassResolution {
+    context: Context,
+    /// Objects that are judged because a cloud said that something has changed there.
+    asked: Mutex<BTreeSet<Key>>,
+}
+
+impl ClassResolution {
+    /// A controller that has judged nothing yet.
+    pub fn new(context: Context) -> Self {
+        Self { context, asked: Mutex::default() }
+    }
+
+    fn asked(&self) -> MutexGuard<'_, BTreeSet<Key>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Controller for ClassResolution {
     type Key = Key;
@@ -38,35 +57,62 @@ impl Controller for ClassResolution {
     // For classes that cannot be used: somebody may be mending them, and clouds are to be spared.
     const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: PERIOD };
 
-    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
-        if let Change::NodeClass(diff) = change
-            && says_something_else(diff)
-        {
-            diff.new.iter().for_each(|class| add(class.key()));
+    fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        match change {
+            Change::NodeClass(diff) => {
+                if says_something_else(diff) {
+                    diff.new.iter().for_each(|class| add(class.key()));
+                }
+                if is_different_to_users(diff) {
+                    let users = users_of(&self.context, world, diff.latest());
+                    users.for_each(|class| add(class.key()));
+                }
+            }
+            Change::LookAgain(key) => {
+                self.asked().insert(key.clone());
+                add(key.clone());
+            }
+            _ => {}
         }
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
-        let Some((class, provider)) = find_served(&self.0, key) else { return Ok(Next::Done) };
+        let context = &self.context;
+        // What a cloud says from here on has it judged once more.
+        let asked = self.asked().remove(key);
+        let Some((class, provider)) = find_served(context, key) else { return Ok(Next::Done) };
         if class.deleting.is_some() {
             return Ok(Next::Done);
         }
         let needs = provider.needs(&class);
-        let fetched = self.0.class_inputs(&class, &needs).await;
+        let fetched = context.class_inputs(provider.as_ref(), &class, &needs).await;
         let inputs = fetched.as_ref().ok().map(|fetched| &fetched.inputs);
-        let found = provider.resolve_class(&class, inputs).await?;
-        let found = with_bootstrap(found, &needs, &fetched);
+        let found = match provider.resolve_class(&class, inputs).await {
+            Ok(found) => with_bootstrap(found, &needs, &fetched),
+            Err(error) => {
+                self.asked().extend(asked.then(|| key.clone()));
+                return Err(error.into());
+            }
+        };
         let healthy = found.conditions.iter().all(|part| part.holds == Some(true));
-        let said = Said::of(&class, found, self.0.now());
+        let look_again = found.look_again;
+        let said = Said::of(&class, found, context.now());
         if let Some(status) = said.patch {
             let status = json!({ "status": status });
-            patch(&self.0, &**provider, &class, Part::Status, status, Lock::None).await?;
+            patch(context, &**provider, &class, Part::Status, status, Lock::None).await?;
         }
         for condition in &said.turned_false {
             let about = Subject::of_class(&class);
-            self.0.events.tell(Event::class_condition(&about, condition));
+            context.events.tell(Event::class_condition(&about, condition));
         }
-        Ok(if healthy { Next::After(PERIOD) } else { Next::Again })
+        if asked {
+            context.cache.announce(&Change::Replan);
+        }
+        Ok(match look_again {
+            Some(wait) => Next::After(wait),
+            None if healthy => Next::After(PERIOD),
+            None => Next::Again,
+        })
     }
 }
 
@@ -74,6 +120,18 @@ impl Controller for ClassResolution {
 fn says_something_else(diff: &Diff<NodeClass>) -> bool {
     match (&diff.old, &diff.new) {
         (Some(old), Some(new)) => (&old.uid, old.generation) != (&new.uid, new.generation),
+        _ => true,
+    }
+}
+
+/// Whether classes that are made of an object have to be judged because of a change of it.
+fn is_different_to_users(diff: &Diff<NodeClass>) -> bool {
+    match (&diff.old, &diff.new) {
+        (Some(old), Some(new)) => {
+            says_something_else(diff)
+                || old.status != new.status
+                || old.deleting.is_some() != new.deleting.is_some()
+        }
         _ => true,
     }
 }
@@ -87,7 +145,7 @@ fn with_bootstrap(
 ) -> ClassStatus {
     let own = found.conditions.iter().position(|part| part.type_ == BOOTSTRAP_READY);
     let (holds, reason, message) = match fetched {
-        Ok(_) if own.is_some() || *needs == Needs::default() => return found,
+        Ok(_) if own.is_some() || !needs.asks_of_cluster() => return found,
         Ok(fetched) => (Some(true), String::new(), fetched.warnings.join("; ")),
         Err(Missing::Problem { reason, message }) => {
             (Some(false), (*reason).to_owned(), message.clone())

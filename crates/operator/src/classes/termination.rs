@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, class::NodeClass};
+use joiner_cloud::{CloudProvider, Deletion, class::NodeClass};
 use serde_json::json;
 
-use super::{Part, find_served, patch};
+use super::{Part, find_served, patch, users_of};
 use crate::{
     claims::{self, refers_to},
+    cloud_calls::ASK_AGAIN,
     cluster::Lock,
     context::Context,
     controller::{Controller, Next},
@@ -20,7 +21,8 @@ use crate::{
 /// How often people are reminded of what a class waits for.
 const REMIND_EVERY: Duration = Duration::from_mins(10);
 
-/// Keeps each class for as long as claims refer to it: their instances cannot be removed without it.
+/// Keeps each class for as long as claims refer to it, since their instances cannot be removed without
+/// it; and what classes are made of for as long as one of them refers to it.
 #[derive(Debug)]
 pub struct ClassTermination(pub Context);
 
@@ -31,7 +33,7 @@ enum Step {
     Nothing,
     /// These are all the finalizers that it should have.
     Finalizers(Vec<String>),
-    /// These claims go first.
+    /// These claims, or classes that are made of it, go first.
     Wait(Vec<String>),
 }
 
@@ -59,7 +61,11 @@ impl Controller for ClassTermination {
 
     fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
         match change {
-            Change::NodeClass(diff) => diff.new.iter().for_each(|class| add(class.key())),
+            Change::NodeClass(diff) => {
+                diff.new.iter().for_each(|class| add(class.key()));
+                // The last class that was made of an object may have gone, or turned to another.
+                diff.old.iter().flat_map(|class| self.ingredients_of(class)).for_each(add);
+            }
             // The last claim of a class may have gone.
             Change::NodeClaim(diff) if diff.new.is_none() => {
                 if let Some(class) = &diff.latest().spec.node_class_ref {
@@ -72,13 +78,18 @@ impl Controller for ClassTermination {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let Some((class, provider)) = find_served(&self.0, key) else { return Ok(Next::Done) };
-        let Some(finalizer) = provider.class_finalizer() else { return Ok(Next::Done) };
-        match step(&class, finalizer, self.claims_of(&class)) {
+        let Some(finalizer) = provider.class_finalizer(&class) else { return Ok(Next::Done) };
+        let (claims, classes) = (self.claims_of(&class), self.classes_of(&class));
+        match step(&class, finalizer, [claims.as_slice(), classes.as_slice()].concat()) {
             Step::Nothing => Ok(Next::Done),
             Step::Finalizers(finalizers) => self.set(provider, &class, finalizers).await,
-            Step::Wait(claims) => {
+            Step::Wait(_) => {
                 let about = Subject::of_class(&class);
-                self.0.events.tell(Event::waiting_on_node_claim_termination(&about, &claims));
+                self.0.events.tell(if claims.is_empty() {
+                    Event::waiting_on_node_classes(&about, &classes)
+                } else {
+                    Event::waiting_on_node_claim_termination(&about, &claims)
+                });
                 Ok(Next::After(REMIND_EVERY))
             }
         }
@@ -86,6 +97,20 @@ impl Controller for ClassTermination {
 }
 
 impl ClassTermination {
+    /// Keys of what a class is made of.
+    fn ingredients_of(&self, class: &NodeClass) -> Vec<Key> {
+        let provider = self.0.providers.serving(&class.group, &class.kind);
+        let objects = provider.into_iter().flat_map(|provider| provider.needs(class).objects);
+        objects.map(|own| class_key(&own.group, &own.kind, &own.name)).collect()
+    }
+
+    /// Names of the classes that are made of an object.
+    fn classes_of(&self, object: &NodeClass) -> Vec<String> {
+        self.0.cache.read(|world| {
+            users_of(&self.0, world, object).map(|class| class.name.clone()).collect()
+        })
+    }
+
     /// Names of the claims that refer to a class.
     fn claims_of(&self, class: &NodeClass) -> Vec<String> {
         self.0.cache.read(|world| {
@@ -102,8 +127,14 @@ impl ClassTermination {
         finalizers: Vec<String>,
     ) -> Result<Next, Trouble> {
         if class.deleting.is_some() {
-            // A claim that cannot be read may refer to the class.
+            // A claim or class that cannot be read may refer to it.
             self.0.sure_of::<NodeClaim>()?;
+            self.0.sure_of::<NodeClass>()?;
+            let dispose = provider.dispose(class);
+            let disposed = self.0.ask(Self::NAME, "Dispose", provider.as_ref(), dispose).await?;
+            if disposed == Deletion::Requested {
+                return Ok(Next::After(ASK_AGAIN));
+            }
         }
         let wanted = json!({"metadata": {"finalizers": finalizers}});
         patch(&self.0, &**provider, class, Part::Object, wanted, Lock::Version).await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
-use joiner_cloud::class::{NodeClass, SpecHash, hashes_differ};
+use joiner_cloud::class::{Difference, NodeClass, SpecHash, differing, hashes_differ};
 use joiner_core::{
     instance_type::InstanceType,
     label::{self, WellKnown},
@@ -84,10 +84,10 @@ fn template_has_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
 }
 
 /// What the claim and its class alone say; nothing if it depends on the cloud.
-pub fn of_class(claim: &NodeClaim, class: &NodeClass, hash: &SpecHash) -> Option<Verdict> {
+pub fn of_class(claim: &NodeClaim, class: &NodeClass, hashes: &[SpecHash]) -> Option<Verdict> {
     let annotations = claim.metadata.annotations.as_ref()?;
-    let drifted = hash.differs(annotations, &class.annotations);
-    drifted.then(|| Verdict::Drifted(NODE_CLASS_DRIFT.to_owned()))
+    differing(hashes, Difference::Drift, annotations, &class.annotations)?;
+    Some(Verdict::Drifted(NODE_CLASS_DRIFT.to_owned()))
 }
 
 /// What a node's version says beside the one that its class would give a new instance. An instance that

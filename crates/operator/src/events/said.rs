@@ -298,6 +298,20 @@ impl Event {
             .saying(format!("Waiting on NodeClaim termination for {}", some_of(claims, 5)))
     }
 
+    /// Something that classes are made of is being deleted and still needed.
+    pub fn waiting_on_node_classes(object: &Subject, classes: &[impl AsRef<str>]) -> Self {
+        Self::normal(object, "WaitingOnNodeClassTermination", &[&object.uid]).saying(format!(
+            "Waiting until no NodeClass refers to it any more: {}",
+            some_of(classes, 5)
+        ))
+    }
+
+    /// An instance could not be brought up to date in place.
+    pub fn update_failed(claim: &Subject, why: &str) -> Self {
+        Self::warning(claim, "UpdateFailed", &[&claim.uid, why])
+            .saying(short(&format!("The instance is not up to date with its NodeClass: {why}")))
+    }
+
     /// The pool that a claim belongs to is gone.
     ///
     /// COMPAT: upstream says nothing, and such claims live until they expire.

@@ -1,10 +1,10 @@
 //! Instances that a predecessor made: they carry no mark of ours, and claims know them by name. And
 //! those whose mark is from before marks said which cluster of a name they are of.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, adoption::Adoption, instance::Instance};
+use joiner_cloud::{CloudProvider, ProviderIds, adoption::Adoption, instance::Instance};
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
@@ -21,17 +21,19 @@ impl GarbageCollection {
         claims: &[Arc<NodeClaim>],
         instances: &[Instance],
     ) -> Result<(), Trouble> {
-        let adopting = adoptions(claims, instances).into_iter().map(async |(instance, by)| {
-            let adopt = provider.adopt(instance, &by);
-            if self.context.ask(Self::NAME, "Adopt", provider.as_ref(), adopt).await? {
-                tracing::info!(
-                    NodeClaim = by.claim.name,
-                    "provider-id" = instance.provider_id,
-                    "marked an instance as this cluster's"
-                );
-            }
-            Ok(())
-        });
+        let ids = self.context.providers.ids();
+        let adopting =
+            adoptions(&ids, claims, instances).into_iter().map(async |(instance, by)| {
+                let adopt = provider.adopt(instance, &by);
+                if self.context.ask(Self::NAME, "Adopt", provider.as_ref(), adopt).await? {
+                    tracing::info!(
+                        NodeClaim = by.claim.name,
+                        "provider-id" = instance.provider_id,
+                        "marked an instance as this cluster's"
+                    );
+                }
+                Ok(())
+            });
         some_at_once(adopting.collect()).await
     }
 }
@@ -39,13 +41,14 @@ impl GarbageCollection {
 /// Instances without a mark, or whose mark does not say which cluster it is of, that exactly one claim
 /// names; and what the claim says of them.
 fn adoptions<'m>(
+    ids: &ProviderIds,
     claims: &[Arc<NodeClaim>],
     instances: &'m [Instance],
 ) -> Vec<(&'m Instance, Adoption)> {
-    let mut naming: BTreeMap<&str, Vec<&NodeClaim>> = BTreeMap::new();
+    let mut naming: BTreeMap<Cow<'_, str>, Vec<&NodeClaim>> = BTreeMap::new();
     for claim in claims {
         if let Some(id) = provider_id(claim) {
-            naming.entry(id).or_default().push(claim);
+            naming.entry(ids.canonical(id)).or_default().push(claim);
         }
     }
     let by_uid: BTreeMap<&str, &NodeClaim> =
@@ -54,7 +57,7 @@ fn adoptions<'m>(
     let unmarked = instances.iter().filter(|instance| lacks(instance) && !instance.deleting);
     let adopted = unmarked.filter_map(|instance| {
         let own = instance.claim.as_ref().and_then(|own| by_uid.get(own.uid.as_str()).copied());
-        let naming = || match naming.get(instance.provider_id.as_str())?[..] {
+        let naming = || match naming.get(&ids.canonical(&instance.provider_id))?[..] {
             [claim] => Some(claim),
             _ => None,
         };
@@ -101,7 +104,7 @@ mod tests {
         let marked = Some(ClaimId { name: "b".to_owned(), uid: "uid-b".to_owned() });
         let instances = [instance("id-a", None), instance("id-b", marked), instance("id-c", None)];
         let claims = [claim("a", "id-a"), claim("b", "id-b")];
-        let adopted = adoptions(&claims, &instances);
+        let adopted = adoptions(&ProviderIds::default(), &claims, &instances);
         let [(adopted, by)] = &adopted[..] else { panic!("one of them: {adopted:?}") };
         assert_eq!(adopted.provider_id, "id-a");
         assert_eq!((by.claim.uid.as_str(), by.class.as_str()), ("uid-a", "default"));
@@ -116,7 +119,8 @@ mod tests {
             ..instance(id, Some(ClaimId { name: "a".to_owned(), uid: uid.to_owned() }))
         };
         let claims = [claim("a", "id-a")];
-        let adopted = |instance: Instance| adoptions(&claims, &[instance]).len();
+        let adopted =
+            |instance: Instance| adoptions(&ProviderIds::default(), &claims, &[instance]).len();
         assert_eq!(adopted(old("id-that-is-not-written-yet", "uid-a")), 1);
         assert_eq!(adopted(old("id-a", "uid-of-another-cluster")), 1);
         assert_eq!(adopted(old("id-b", "uid-of-another-cluster")), 0);
@@ -125,6 +129,7 @@ mod tests {
     #[test]
     fn an_instance_that_two_claims_name_is_nobodys() {
         let claims = [claim("a", "id"), claim("b", "id")];
-        assert_eq!(adoptions(&claims, &[instance("id", None)]), []);
+        let ids = ProviderIds::default();
+        assert_eq!(adoptions(&ids, &claims, &[instance("id", None)]), []);
     }
 }

@@ -32,7 +32,8 @@ impl GarbageCollection {
         // Which of the two is the claim's is for the API server to say, not for a cache.
         let known: Option<NodeClaim> = self.context.cluster.get(&claim.name).await?;
         let named = known.as_ref().filter(|known| uid(&known.metadata) == claim.uid);
-        if named.and_then(provider_id) != Some(older) {
+        let names = named.and_then(provider_id);
+        if !names.is_some_and(|id| self.context.providers.ids().are_same(id, older)) {
             tracing::warn!(
                 NodeClaim = claim.name,
                 older,

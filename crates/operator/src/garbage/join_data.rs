@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, instance::Instance, order::ClaimId};
+use joiner_cloud::{CloudProvider, ProviderIds, instance::Instance, order::ClaimId};
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
@@ -21,7 +21,8 @@ impl GarbageCollection {
         claims: &[Arc<NodeClaim>],
         instances: &[Instance],
     ) {
-        let emptying = joined(claims, instances).into_iter().map(async |(claim, id)| {
+        let ids = self.context.providers.ids();
+        let emptying = joined(&ids, claims, instances).into_iter().map(async |(claim, id)| {
             let empty = provider.empty_join_data(&claim, id);
             let emptied = self.context.ask(Self::NAME, "EmptyJoinData", provider.as_ref(), empty);
             if let Err(error) = emptied.await {
@@ -39,7 +40,11 @@ impl GarbageCollection {
 }
 
 /// Instances whose node has registered, and which still keep what it joined with.
-fn joined<'m>(claims: &[Arc<NodeClaim>], instances: &'m [Instance]) -> Vec<(ClaimId, &'m str)> {
+fn joined<'m>(
+    ids: &ProviderIds,
+    claims: &[Arc<NodeClaim>],
+    instances: &'m [Instance],
+) -> Vec<(ClaimId, &'m str)> {
     let registered =
         claims.iter().filter(|claim| claim.holds(REGISTERED) && !is_deleting(&***claim));
     let registered: BTreeMap<ClaimId, Option<&str>> =
@@ -47,7 +52,8 @@ fn joined<'m>(claims: &[Arc<NodeClaim>], instances: &'m [Instance]) -> Vec<(Clai
     let kept = instances.iter().filter(|instance| instance.holds_join_data && !instance.deleting);
     let joined = kept.filter_map(|instance| {
         let (claim, id) = (instance.claim.as_ref()?, instance.provider_id.as_str());
-        (registered.get(claim) == Some(&Some(id))).then(|| (claim.clone(), id))
+        let named = registered.get(claim)?.as_ref()?;
+        ids.are_same(named, id).then(|| (claim.clone(), id))
     });
     joined.collect()
 }

@@ -1,13 +1,13 @@
 //! Claims whose instances are gone.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, instance::Instance};
+use joiner_cloud::{CloudProvider, instance::Instance, listing::Listing};
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
-    claims::{is_deleting, is_ready, provider_id},
+    claims::{self, is_deleting, is_ready, provider_id},
     conditions::{Conditioned, REGISTERED},
     disrupted,
     events::{Event, Subject},
@@ -36,10 +36,11 @@ impl GarbageCollection {
         &self,
         provider: &Arc<dyn CloudProvider>,
         claims: &[Arc<NodeClaim>],
-        instances: &[Instance],
+        listing: &Listing,
     ) -> Result<(), Trouble> {
+        let lost = lost(provider.as_ref(), claims, listing).into_iter();
         let (with_ready_nodes, gone): (Vec<_>, Vec<_>) =
-            lost(claims, instances).into_iter().partition(|claim| self.has_ready_node(claim));
+            lost.partition(|claim| self.has_ready_node(claim));
         if !with_ready_nodes.is_empty() {
             log_unlisted(provider.name(), &with_ready_nodes);
         }
@@ -62,8 +63,10 @@ impl GarbageCollection {
             return Ok(());
         }
         // The list may have been taken at a bad moment; about this one instance the cloud is sure.
-        let get = self.context.ask(Self::NAME, "Get", provider.as_ref(), provider.get(id));
-        if get.await?.is_some_and(|instance| !instance.lost) {
+        let named = claims::id(claim);
+        let get = provider.get(&named, id);
+        let found = self.context.ask(Self::NAME, "Get", provider.as_ref(), get).await?;
+        if found.is_some_and(|instance| instance.lost.is_none()) {
             return Ok(());
         }
         self.context.cluster.delete(&**claim).await?;
@@ -92,17 +95,35 @@ fn log_unlisted(provider: &str, claims: &[&Arc<NodeClaim>]) {
     );
 }
 
-/// Claims with a node that has joined, and without an instance. Those that have not got so far are
-/// given up when they take too long.
-fn lost<'c>(claims: &'c [Arc<NodeClaim>], instances: &[Instance]) -> Vec<&'c Arc<NodeClaim>> {
-    let there = instances.iter().filter(|instance| !instance.deleting && !instance.lost);
-    let there: BTreeSet<&str> = there.map(|instance| instance.provider_id.as_str()).collect();
+/// Claims with a node that has joined, and without an instance in a place that was listed. Those that
+/// have not got so far are given up when they take too long.
+fn lost<'c>(
+    provider: &dyn CloudProvider,
+    claims: &'c [Arc<NodeClaim>],
+    listing: &Listing,
+) -> Vec<&'c Arc<NodeClaim>> {
+    let is_there = |instance: &&Instance| !instance.deleting && instance.lost.is_none();
+    let mut there: BTreeMap<Cow<'_, str>, Vec<&Instance>> = BTreeMap::new();
+    for instance in listing.instances.iter().filter(is_there) {
+        there.entry(provider.canonical(&instance.provider_id)).or_default().push(instance);
+    }
+    let is_missing = |claim: &NodeClaim, id: &str| {
+        let named = there.get(&provider.canonical(id)).into_iter().flatten();
+        let mut own = named.filter(|instance| counts_for(instance, claim));
+        own.next().is_none() && listing.covers(provider.place_of(id).as_deref())
+    };
     let is_lost = |claim: &&Arc<NodeClaim>| {
         claim.holds(REGISTERED)
             && !is_deleting(&***claim)
-            && provider_id(claim).is_some_and(|id| !there.contains(id))
+            && provider_id(claim).is_some_and(|id| is_missing(claim, id))
     };
     claims.iter().filter(is_lost).collect()
+}
+
+/// Whether a listed instance with the id of a claim is the claim's: its mark names the claim. Without
+/// a whole mark, the id is all there is to know them by.
+pub(super) fn counts_for(instance: &Instance, claim: &NodeClaim) -> bool {
+    instance.cluster_unproven || instance.may_be_of(&claims::id(claim))
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Instances without a claim.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, instance::Instance};
+use joiner_cloud::{CloudProvider, ProviderIds, instance::Instance, order::ClaimId};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, api::ListParams};
 
@@ -23,16 +26,21 @@ pub(super) const LEAST_AGE: SignedDuration = SignedDuration::from_mins(5);
 /// By what instances and claims know each other.
 #[derive(Debug, Default)]
 struct Claimed {
+    ids: ProviderIds,
     uids: BTreeSet<String>,
-    provider_ids: BTreeSet<String>,
+    /// Claims that name an instance, by its canonical provider id.
+    by_provider_id: BTreeMap<String, Vec<ClaimId>>,
 }
 
 impl Claimed {
-    fn by<'c>(claims: impl IntoIterator<Item = &'c NodeClaim>) -> Self {
-        let mut claimed = Self::default();
+    fn by<'c>(ids: &ProviderIds, claims: impl IntoIterator<Item = &'c NodeClaim>) -> Self {
+        let mut claimed = Self { ids: ids.clone(), ..Self::default() };
         for claim in claims {
             claimed.uids.extend(claim.metadata.uid.clone());
-            claimed.provider_ids.extend(provider_id(claim).map(str::to_owned));
+            if let Some(id) = provider_id(claim) {
+                let id = ids.canonical(id).into_owned();
+                claimed.by_provider_id.entry(id).or_default().push(claims::id(claim));
+            }
         }
         claimed
     }
@@ -42,10 +50,13 @@ impl Claimed {
         self.uids.is_empty()
     }
 
-    /// Whether an instance has a claim: the one it was made for, or one that names it.
+    /// Whether an instance has a claim: the one it was made for. Without a whole mark a claim counts
+    /// that names it.
     fn has(&self, instance: &Instance) -> bool {
         let marked = instance.claim.as_ref().is_some_and(|claim| self.uids.contains(&claim.uid));
-        marked || self.provider_ids.contains(&instance.provider_id)
+        let naming = || self.by_provider_id.get(&*self.ids.canonical(&instance.provider_id));
+        let counts = |claim: &ClaimId| instance.cluster_unproven || instance.may_be_of(claim);
+        marked || naming().is_some_and(|claims| claims.iter().any(counts))
     }
 }
 
@@ -56,10 +67,11 @@ impl GarbageCollection {
         provider: &Arc<dyn CloudProvider>,
         instances: Vec<Instance>,
     ) -> Result<(), Trouble> {
+        let ids = self.context.providers.ids();
         let claimed = self
             .context
             .cache
-            .read(|world| Claimed::by(world.node_claims.values().map(AsRef::as_ref)));
+            .read(|world| Claimed::by(&ids, world.node_claims.values().map(AsRef::as_ref)));
         let now = self.context.now();
         let is_owned = |instance: &&Instance| !instance.deleting && !instance.cluster_unproven;
         let owned = instances.iter().filter(is_owned).count();
@@ -122,7 +134,7 @@ impl GarbageCollection {
         let everything = ListParams::default();
         let listed =
             cluster.call(|| "list NodeClaims".to_owned(), claims.list(&everything)).await?;
-        Ok(Claimed::by(&listed.items))
+        Ok(Claimed::by(&self.context.providers.ids(), &listed.items))
     }
 
     async fn remove_orphan(

@@ -6,10 +6,14 @@ mod pools;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+};
 
 use jiff::Timestamp;
 use joiner_api::{condition, node_claim::NodeClaim};
+use joiner_cloud::ProviderIds;
 use joiner_core::{
     disruption::{ClaimFacts, Drifted, Fleet, HeldMove, Instance, PodFacts, PoolRules},
     label,
@@ -93,7 +97,9 @@ struct Reader<'o> {
     nodes: HashMap<&'o str, &'o Node>,
     pods: HashMap<(&'o str, &'o str), &'o Pod>,
     /// Provider IDs that several Nodes have.
-    shared: HashSet<&'o str>,
+    shared: HashSet<Cow<'o, str>>,
+    /// How provider IDs are compared.
+    ids: &'o ProviderIds,
     disruption: Disruption,
     pools: &'o BTreeMap<String, PoolRules>,
     live: &'o Live,
@@ -116,6 +122,7 @@ impl<'o> Reader<'o> {
             nodes: objects.nodes.iter().map(|node| (name(&node.metadata), &**node)).collect(),
             pods: pods.collect(),
             shared: shared_provider_ids(objects),
+            ids: &objects.ids,
             disruption: Disruption::new(objects, now),
             pools,
             live,
@@ -132,7 +139,8 @@ impl<'o> Reader<'o> {
             ready: node.is_some_and(|node| is_ready(node) || self.says_nothing(node)),
             queued: instance.claim.as_ref().is_some_and(is_queued),
             nominated: self.live.nominated.contains(instance.name()),
-            shared: node.is_some_and(|node| self.shared.contains(provider_id(node))),
+            shared: node
+                .is_some_and(|node| self.shared.contains(&*self.ids.canonical(provider_id(node)))),
             do_not_disrupt: is_protected(instance, node, claim),
             pods: instance.pods.iter().map(|pod| self.pod(pod)).collect(),
         }

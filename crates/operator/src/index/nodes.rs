@@ -1,6 +1,7 @@
 //! How a Node and its `NodeClaim` become one instance.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
@@ -61,14 +62,15 @@ impl<'o> Instances<'o> {
             claim,
             is_intended_to_leave: claim.is_some_and(|it| objects.leaving.contains(claim_name(it))),
         };
-        let mut by_provider_id: HashMap<&str, &NodeClaim> = HashMap::new();
+        let canonical = |id: &'o str| objects.ids.canonical(id);
+        let mut by_provider_id: HashMap<Cow<'o, str>, &NodeClaim> = HashMap::new();
         let mut instances = Vec::new();
         for claim in claims {
             let Some(id) = claim_provider_id(claim, &provider_ids) else {
                 instances.push(instance(None, Some(claim)));
                 continue;
             };
-            if let Some(other) = by_provider_id.insert(id, claim) {
+            if let Some(other) = by_provider_id.insert(canonical(id), claim) {
                 notes.push(format!(
                     "NodeClaims {:?} and {:?} have the same provider ID {id:?}: the second counts; \
                      delete the one that is wrong",
@@ -80,7 +82,7 @@ impl<'o> Instances<'o> {
         let mut taken = HashSet::new();
         for node in nodes {
             let id = provider_id(node);
-            if !taken.insert(id) {
+            if !taken.insert(canonical(id)) {
                 notes.push(format!(
                     "Node {:?} has the same provider ID {id:?} as another: only one of them can be \
                      its NodeClaim's, and the instance stays meanwhile; delete the one that is wrong",
@@ -89,7 +91,7 @@ impl<'o> Instances<'o> {
                 instances.push(instance(Some(node), None));
                 continue;
             }
-            instances.push(instance(Some(node), by_provider_id.remove(id)));
+            instances.push(instance(Some(node), by_provider_id.remove(&canonical(id))));
         }
         let without_node = by_provider_id.into_values();
         instances.extend(without_node.map(|claim| instance(None, Some(claim))));
@@ -168,10 +170,11 @@ fn claim_provider_id<'o>(
 }
 
 /// Provider IDs that several Nodes have.
-pub(super) fn shared_provider_ids(objects: &Objects) -> HashSet<&str> {
+pub(super) fn shared_provider_ids(objects: &Objects) -> HashSet<Cow<'_, str>> {
     let mut known = HashSet::new();
     let ids = objects.nodes.iter().map(|node| provider_id(node)).filter(|id| !id.is_empty());
-    ids.filter(|id| !known.insert(*id)).collect()
+    let canonical = ids.map(|id| objects.ids.canonical(id));
+    canonical.filter(|id| !known.insert(id.clone())).collect()
 }
 
 fn volume_limits(objects: &Objects) -> HashMap<&str, BTreeMap<String, u32>> {

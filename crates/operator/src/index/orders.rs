@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use joiner_api::{ResourceList, node_claim::NodeClaim};
-use joiner_cloud::{class::NodeClass, inputs::OrderInputs, order::Order};
+use joiner_cloud::{class::NodeClass, inputs::OrderInputs, notebook::Notebook, order::Order};
 use joiner_core::{label::Labels, requirement::Requirements, resources::Resources};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -24,6 +24,8 @@ pub fn order(claim: &NodeClaim, class: Arc<NodeClass>) -> Order {
         corrected: Vec::new(),
         class,
         inputs: OrderInputs::default(),
+        kept: claim.metadata.annotations.clone().unwrap_or_default(),
+        notebook: Notebook::default(),
     }
 }
 

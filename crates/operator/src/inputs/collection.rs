@@ -88,7 +88,11 @@ impl Rounds for TokenSweep {
 fn instances_join(context: &Context) -> bool {
     let joins = |class: &joiner_cloud::class::NodeClass| {
         let provider = context.providers.serving(&class.group, &class.kind);
-        provider.is_some_and(|provider| provider.needs(class).joining.is_some())
+        provider.is_some_and(|provider| {
+            let needs = provider.needs(class);
+            // A text in a Secret may ask for a token.
+            needs.joining.is_some() || !needs.secrets.is_empty()
+        })
     };
     context.cache.read(|world| world.node_classes.values().any(|class| joins(class)))
 }

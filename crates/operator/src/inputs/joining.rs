@@ -1,7 +1,10 @@
 //! What instances of a class join with.
 
 use joiner_cloud::{
-    bootstrap::{Distro, Error, ErrorKind, Facts, ProviderId, Secret, token::MintTokens},
+    bootstrap::{
+        Distro, Error, ErrorKind, Facts, ProviderId, Secret,
+        token::{MintTokens, TokenSource},
+    },
     needs::{IdNeed, JoinNeeds},
 };
 use k8s_openapi::api::core::v1::Node;
@@ -18,6 +21,9 @@ pub(super) async fn fetch(
 ) -> Result<(Facts, Vec<String>), Missing> {
     let settings = &context.settings.joining;
     let problem = |error| Missing::problem(class, error);
+    if needs.text_joins {
+        return text_joins(context, class, needs).await;
+    }
     let written = decide::written_distro(needs.distro.as_deref(), settings.distro);
     let distro = match written.map_err(problem)? {
         Some(distro) => distro,
@@ -42,19 +48,7 @@ pub(super) async fn fetch(
         _ => None,
     };
     let ca = decide::authority(class, &root_ca, info.as_ref())?;
-    let token = if needs.without_token {
-        None
-    } else {
-        let given = given_token(context, class, needs).await?;
-        // Nobody is asked about what is not done.
-        let is_given = given.is_some() && settings.mint != MintTokens::Always;
-        let may_mint = match settings.mint {
-            MintTokens::Never => Ok(false),
-            _ if is_given => Ok(false),
-            MintTokens::Always | MintTokens::Auto => reading::may_mint(context).await,
-        };
-        Some(decide::token_source(class, given.as_ref(), settings.mint, &may_mint)?)
-    };
+    let token = token_source(context, class, needs).await?;
     let provider_id = match needs.provider_id {
         Some(need) => Some(id_giver(context, class, need).await?),
         None => None,
@@ -63,6 +57,50 @@ pub(super) async fn fetch(
     let facts = Facts { distro, endpoint, version, ca, pin_ca, token, provider_id };
     let warnings = facts.check().map_err(problem)?;
     Ok((facts, warnings))
+}
+
+/// What a text that joins instances itself is given: version, certificate authority and token.
+async fn text_joins(
+    context: &Context,
+    class: &str,
+    needs: &JoinNeeds,
+) -> Result<(Facts, Vec<String>), Missing> {
+    let version = match needs.version.as_ref().or(context.settings.joining.version.as_ref()) {
+        Some(written) => written.clone(),
+        None => version(context, class).await?,
+    };
+    let ca = decide::authority(class, &reading::root_ca(context).await, None)?;
+    let facts = Facts {
+        distro: Distro::None,
+        endpoint: None,
+        version: Some(version),
+        ca,
+        pin_ca: false,
+        token: token_source(context, class, needs).await?,
+        provider_id: None,
+    };
+    Ok((facts, Vec::new()))
+}
+
+/// Where tokens come from; none where instances need none.
+async fn token_source(
+    context: &Context,
+    class: &str,
+    needs: &JoinNeeds,
+) -> Result<Option<TokenSource>, Missing> {
+    if needs.without_token {
+        return Ok(None);
+    }
+    let settings = &context.settings.joining;
+    let given = given_token(context, class, needs).await?;
+    // Nobody is asked about what is not done.
+    let is_given = given.is_some() && settings.mint != MintTokens::Always;
+    let may_mint = match settings.mint {
+        MintTokens::Never => Ok(false),
+        _ if is_given => Ok(false),
+        MintTokens::Always | MintTokens::Auto => reading::may_mint(context).await,
+    };
+    decide::token_source(class, given.as_ref(), settings.mint, &may_mint).map(Some)
 }
 
 /// Looks whether the endpoint shows the authority that instances will ask for. One that is out of

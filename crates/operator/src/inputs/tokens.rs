@@ -67,13 +67,14 @@ pub(super) async fn token(
     context: &Context,
     claim: &ClaimId,
     facts: &Facts,
+    group: Option<TokenGroup>,
     lifetime: Lifetime,
 ) -> Result<Option<Token>, CloudError> {
     match &facts.token {
         None => Ok(None),
         Some(TokenSource::Given(text)) => Ok(Some(Token::Given(text.clone()))),
         Some(TokenSource::Mint) => {
-            let group = TokenGroup::Distro(facts.distro);
+            let group = group.unwrap_or(TokenGroup::Distro(facts.distro));
             minted(context, claim, group, lifetime).await.map(Some)
         }
     }

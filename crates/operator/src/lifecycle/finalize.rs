@@ -142,7 +142,11 @@ impl Lifecycle {
         // Another instance may have joined under the same name.
         Ok(node.filter(|node| {
             let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
-            id == provider_id(claim)
+            let ids = self.context.providers.ids();
+            match (id, provider_id(claim)) {
+                (Some(id), Some(own)) => ids.are_same(id, own),
+                (id, own) => id == own,
+            }
         }))
     }
 

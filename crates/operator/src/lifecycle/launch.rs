@@ -64,8 +64,9 @@ pub(super) fn request(claim: &NodeClaim, class: Option<&Arc<NodeClass>>) -> Requ
 
 /// Has an instance say what it was made from, where its cloud does not: the cloud may have found one
 /// that was made from the class as it was before.
-pub(super) fn mark(instance: &mut Instance, hash: Option<&SpecHash>) {
-    for (key, value) in hash.into_iter().flat_map(SpecHash::annotations) {
+pub(super) fn mark(instance: &mut Instance, hashes: &[SpecHash]) {
+    let of_claims = hashes.iter().filter(|hash| hash.is_on_claims());
+    for (key, value) in of_claims.flat_map(SpecHash::annotations) {
         instance.annotations.entry(key).or_insert(value);
     }
 }

@@ -40,6 +40,14 @@ pub(super) fn joined(nodes: &[Arc<Node>]) -> Joined {
     }
 }
 
+/// Lets the claim have its provider id in the form that its node has: clouds have several, and a node
+/// keeps its own for ever.
+pub(super) fn take_over_id(claim: &mut NodeClaim, node: &Node) {
+    if let Some(id) = node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) {
+        claim.status.get_or_insert_default().provider_id = Some(id.clone());
+    }
+}
+
 /// Writes down that there is no node to register.
 pub(super) fn not_joined(claim: &mut NodeClaim, joined: &Joined, now: Timestamp) {
     let mut conditions = claim.conditions_mut(now);

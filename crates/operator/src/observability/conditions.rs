@@ -77,7 +77,7 @@ pub(super) fn work_out(context: &Context, shown: &Shown) {
     page.show(context, "NodePool", shown.pools.iter().map(|pool| of_pool(pool)), shown.now);
     let buffers = shown.buffers.iter().map(|buffer| of_buffer(buffer));
     page.show(context, "CapacityBuffer", buffers, shown.now);
-    for kind in context.providers.class_kinds() {
+    for kind in context.providers.kinds() {
         let own = shown.classes.iter().filter(|class| class.kind == kind.kind);
         page.show(context, kind.kind, own.map(|class| of_class(class)), shown.now);
     }

@@ -34,12 +34,12 @@ impl Controller for PoolHash {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let Some(pool) = find_ours(&self.0, key) else { return Ok(Next::Done) };
-        let hash = SpecHash {
-            key: label::NODE_POOL_HASH,
-            version_key: label::NODE_POOL_HASH_VERSION,
-            version: NODE_POOL_HASH_VERSION,
-            hash: node_pool_hash(&pool.spec.template).to_string(),
-        };
+        let hash = SpecHash::of_drift(
+            label::NODE_POOL_HASH,
+            label::NODE_POOL_HASH_VERSION,
+            NODE_POOL_HASH_VERSION,
+            node_pool_hash(&pool.spec.template).to_string(),
+        );
         let mut marked = (*pool).clone();
         let annotations = marked.metadata.annotations.get_or_insert_default();
         if !hash.is_current(annotations) {
@@ -47,7 +47,7 @@ impl Controller for PoolHash {
             self.0.sure_of::<NodeClaim>()?;
             let is_of_pool =
                 |claim: &NodeClaim| claims::label(claim, label::NODE_POOL) == key.name();
-            hashes::take_over(&self.0, &hash, is_of_pool).await?;
+            hashes::take_over(&self.0, &hash, is_of_pool, |_| false).await?;
         }
         annotations.extend(hash.annotations());
         self.0.cluster.patch(&*pool, &marked, Lock::None).await?;

@@ -31,6 +31,9 @@ const AT_ONCE: usize = 20;
 /// How long a pass that failed waits, and how long one that keeps failing waits at most.
 const BACKOFF: Backoff = Backoff::REASONABLE;
 
+/// Who asks when a cloud says that something has changed there. No object has such a UID.
+const BY_CLOUD: &str = "cloud";
+
 /// Plans for pods that wait, and creates the claims they need.
 #[derive(Debug)]
 pub struct Provisioner {
@@ -165,6 +168,7 @@ fn who_asks(change: &Change) -> Option<&str> {
             let node = diff.new.as_ref().filter(|node| is_disrupted(node))?;
             node.metadata.uid.as_deref()
         }
+        Change::Replan => Some(BY_CLOUD),
         _ => None,
     }
 }

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use joiner_cloud::ProviderIds;
+
 use super::{Change, Intended, Kept, Key, World};
 
 /// Who is told of changes, while nobody else can change anything: what is seen then is what the
@@ -38,6 +40,12 @@ impl fmt::Debug for Cache {
 }
 
 impl Cache {
+    /// A cache of a cluster whose provider ids are compared so.
+    pub fn comparing(ids: ProviderIds) -> Self {
+        let shared = Shared { world: World::comparing(ids), ..Shared::default() };
+        Self(Arc::new(Mutex::new(shared)))
+    }
+
     /// Looks at the world. Nothing changes meanwhile, so the look must be short.
     pub fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
         look(&self.lock().world)
@@ -51,6 +59,22 @@ impl Cache {
     /// Tells somebody of every change from now on.
     pub fn listen(&self, listener: impl Fn(&World, &Change) + Send + 'static) {
         self.lock().listeners.push(Box::new(listener));
+    }
+
+    /// Looks at the world, and tells somebody of every change since that look.
+    pub fn listen_after(
+        &self,
+        look: impl FnOnce(&World),
+        listener: impl Fn(&World, &Change) + Send + 'static,
+    ) {
+        let mut shared = self.lock();
+        look(&shared.world);
+        shared.listeners.push(Box::new(listener));
+    }
+
+    /// Tells of something that has changed outside of the cluster.
+    pub(crate) fn announce(&self, change: &Change) {
+        self.lock().tell(Some(change));
     }
 
     /// One of our own writes was answered with this object.

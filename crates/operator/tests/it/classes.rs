@@ -94,7 +94,7 @@ async fn a_class_of_a_cloud_without_a_finalizer_goes_as_it_likes() {
 }
 
 fn hash(hash: &str, version: &'static str) -> SpecHash {
-    SpecHash { key: HASH, version_key: HASH_VERSION, version, hash: hash.to_owned() }
+    SpecHash::of_drift(HASH, HASH_VERSION, version, hash)
 }
 
 fn annotations_of(object: &Value) -> [String; 2] {
@@ -112,7 +112,7 @@ fn claim_with(name: &str, marks: &Labels) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_new_way_of_hashing_drifts_no_instance() {
     let mut stage = Stage::bare().with(ClassHashing);
-    stage.cloud.state().class_hash = Some(hash("22", "v2"));
+    stage.cloud.state().hashes = vec![hash("22", "v2")];
     stage.create_class("default");
     let old = hash("11", "v1").annotations();
     let marks = json!({"metadata": {"annotations": old}});
@@ -138,7 +138,7 @@ async fn a_new_way_of_hashing_drifts_no_instance() {
 #[tokio::test(start_paused = true)]
 async fn a_class_that_has_changed_keeps_what_its_claims_were_made_from() {
     let mut stage = Stage::bare().with(ClassHashing);
-    stage.cloud.state().class_hash = Some(hash("23", "v2"));
+    stage.cloud.state().hashes = vec![hash("23", "v2")];
     stage.create_class("default");
     let before = hash("22", "v2").annotations();
     let marks = json!({"metadata": {"annotations": before}});
@@ -155,14 +155,14 @@ async fn an_instance_is_marked_with_what_it_was_made_from_and_drifts_when_that_c
     let mut stage = crate::lifecycle::with_lifecycle(Stage::bare())
         .with(ClassHashing)
         .with(|context| DisruptionConditions::new(context, LastPodEvents::default()));
-    stage.cloud.state().class_hash = Some(hash("22", "v2"));
+    stage.cloud.state().hashes = vec![hash("22", "v2")];
     let pool = stage.create_pool("general");
     stage.create_claim_as(pool_claim("web-1", &pool));
     stage.pass(1).await;
     let claim: Value = stage.find("karpenter.sh", "nodeclaims", "web-1").unwrap();
     assert_eq!(annotations_of(&claim), ["22", "v2"]);
     assert_eq!(stage.condition("web-1", "Drifted"), None);
-    stage.cloud.state().class_hash = Some(hash("23", "v2"));
+    stage.cloud.state().hashes = vec![hash("23", "v2")];
     let change = json!({"spec": {"size": 2}});
     stage.merge(TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural, "default", None, change);
     stage.pass(1).await;
@@ -182,7 +182,7 @@ fn not_valid() -> ClassCondition {
 
 #[tokio::test(start_paused = true)]
 async fn a_class_can_be_used_although_something_is_told_of_it() {
-    let mut stage = Stage::bare().with(ClassResolution);
+    let mut stage = Stage::bare().with(ClassResolution::new);
     stage.cloud.state().class = ClassCondition { blocks: false, ..not_valid() };
     stage.create_class("default");
     stage.pass(1).await;
@@ -192,7 +192,7 @@ async fn a_class_can_be_used_although_something_is_told_of_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_healthy_class_is_looked_at_every_five_minutes() {
-    let mut stage = Stage::bare().with(ClassResolution);
+    let mut stage = Stage::bare().with(ClassResolution::new);
     stage.create_class("default");
     stage.pass(10).await;
     assert_eq!(stage.cloud.state().judgements, 1, "its own status is no reason to look again");
@@ -206,7 +206,7 @@ async fn a_healthy_class_is_looked_at_every_five_minutes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_class_that_cannot_be_used_is_looked_at_soon_and_then_later_each_time() {
-    let mut stage = Stage::bare().with(ClassResolution);
+    let mut stage = Stage::bare().with(ClassResolution::new);
     stage.cloud.state().class = not_valid();
     stage.create_class("default");
     let mut looks = Vec::new();
@@ -223,7 +223,7 @@ async fn a_class_that_cannot_be_used_is_looked_at_soon_and_then_later_each_time(
 
 #[tokio::test(start_paused = true)]
 async fn a_condition_that_turns_false_is_told_once() {
-    let mut stage = Stage::bare().with(ClassResolution);
+    let mut stage = Stage::bare().with(ClassResolution::new);
     stage.cloud.state().class = not_valid();
     stage.create_class("default");
     stage.pass(600).await;

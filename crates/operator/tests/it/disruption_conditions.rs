@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use joiner_cloud::{
-    CloudError, LabelCorrection,
+    CloudError,
     instance::Instance,
     order::ClaimId,
-    testing::{TEST_NODE_CLASS, instance_types},
+    testing::{LabelCorrection, TEST_NODE_CLASS, instance_types},
 };
 use joiner_operator::{
     disruption_conditions::DisruptionConditions, pod_events::LastPodEvents, pools::PoolHash,

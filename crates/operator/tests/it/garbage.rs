@@ -1,7 +1,13 @@
 //! §11.1 G-01 to G-05 and S-01 to S-04: what is left when something went wrong.
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudError, conformance::Mishap, instance::Instance, order::ClaimId};
+use joiner_cloud::{
+    CloudError,
+    conformance::Mishap,
+    instance::{Instance, Lost},
+    notes::Note,
+    order::ClaimId,
+};
 use joiner_operator::{
     garbage::{GarbageCollection, UnconfirmedClaims},
     world::Key,
@@ -288,7 +294,7 @@ async fn a_claim_whose_instance_will_never_run_again_is_deleted_at_the_next_look
     let mut stage = stage();
     launched(&stage, "web-1", true);
     stage.join(node("web-1", "web-1"));
-    stage.cloud.state().instances.get_mut("test://web-1").unwrap().lost = true;
+    stage.cloud.state().instances.get_mut("test://web-1").unwrap().lost = Some(Lost::default());
     stage.pass(3 * MINUTE).await;
     assert!(stage.find_claim("web-1").is_some(), "its kubelet says that all is well");
     stage.report("web-1", false, &json!({}));
@@ -407,5 +413,104 @@ async fn join_data_that_cannot_be_emptied_now_is_emptied_later_and_delays_nothin
     assert!(stage.cloud.state().instances["test://web-1"].holds_join_data);
     stage.pass(10 * MINUTE).await;
     assert!(!stage.cloud.state().instances["test://web-1"].holds_join_data);
+    assert_eq!(instances(&stage), ["test://web-1"]);
+}
+
+/// A claim whose instance has been launched, of which the cloud says where it was to be.
+async fn launched_in(zone: &str) -> Stage {
+    let mut stage = stage();
+    let mut claim = claim("web-1");
+    claim["metadata"]["labels"] = json!({
+        "node.kubernetes.io/instance-type": "test-2x",
+        "topology.kubernetes.io/zone": zone,
+        "karpenter.sh/capacity-type": "spot",
+    });
+    let created = stage.create_claim_as(claim);
+    let condition = |type_: &str, status: &str| json!({"type": type_, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let status = json!({"status": {
+        "providerID": "test://web-1",
+        "conditions": [condition("Launched", "True"), condition("Registered", "Unknown")],
+    }});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), status);
+    make(&stage, "web-1", created["metadata"]["uid"].as_str());
+    stage.create_class("default");
+    stage.pass(1).await;
+    stage
+}
+
+fn lose_for_good(stage: &Stage, why: &str) {
+    let mut state = stage.cloud.state();
+    let lost = Lost { why: why.to_owned(), ..Lost::default() };
+    state.instances.get_mut("test://web-1").unwrap().lost = Some(lost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_whose_instance_is_lost_before_its_node_joined_is_given_up_as_for_want_of_room() {
+    let mut stage = launched_in("test-zone-a").await;
+    lose_for_good(&stage, "the deployment failed: the host is full");
+    stage.pass(2 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none());
+    let told = stage.events("NodeClaim", "web-1");
+    assert!(told.iter().any(|event| event.contains("the host is full")), "{told:?}");
+    let state = stage.cloud.state();
+    let [lost] = &state.lost[..] else { panic!("the cloud hears of one: {:?}", state.lost) };
+    assert_eq!(lost.offering["topology.kubernetes.io/zone"], "test-zone-a");
+    assert_eq!(lost.offering["node.kubernetes.io/instance-type"], "test-2x");
+    assert_eq!(lost.offering["karpenter.sh/capacity-type"], "spot");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_about_a_claim_has_its_lost_instance_noticed_at_once() {
+    let mut stage = launched_in("test-zone-a").await;
+    let notes = stage.cloud.notes.clone();
+    stage.beside(joiner_operator::notes::tell(stage.context.clone(), "test", notes.clone()));
+    lose_for_good(&stage, "the deployment failed");
+    let uid = stage.claim("web-1").metadata.uid.unwrap();
+    notes.write(Note::look_again_at_claim(&ClaimId { name: "web-1".to_owned(), uid }));
+    stage.pass(2).await;
+    assert!(stage.find_claim("web-1").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_of_a_place_that_is_away_stay_and_orphans_elsewhere_go() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    launched(&stage, "web-2", true);
+    for (name, place) in [("web-1", "east"), ("web-2", "west")] {
+        let id = format!("test://{place}/{name}");
+        lose(&stage, name);
+        let status = json!({"status": {"providerID": id}});
+        stage.merge("karpenter.sh", "nodeclaims", name, Some("status"), status);
+    }
+    make(&stage, "east/orphan", Some("nobody"));
+    stage.cloud.state().away.insert("west".to_owned());
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none(), "its place was listed without it");
+    assert!(stage.find_claim("web-2").is_some(), "nobody knows");
+    assert_eq!(instances(&stage), [] as [&str; 0]);
+    stage.cloud.state().away.clear();
+    stage.pass(2 * MINUTE).await;
+    assert!(stage.find_claim("web-2").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_has_the_id_of_a_lost_one_is_not_the_claims() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    make(&stage, "web-1", Some("uid of another claim"));
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none());
+    assert_eq!(instances(&stage), [] as [&str; 0], "its own claim is not there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_is_found_by_any_form_of_its_id() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    let status = json!({"status": {"providerID": "TEST://WEB-1"}});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), status);
+    make(&stage, "web-1", None);
+    stage.pass(20 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_some());
     assert_eq!(instances(&stage), ["test://web-1"]);
 }

@@ -1,6 +1,6 @@
 //! §11.1 H-01 to H-04: the label of a class on claims and nodes.
 
-use joiner_cloud::LabelCorrection;
+use joiner_cloud::testing::LabelCorrection;
 use joiner_operator::hydration::{ClaimHydration, NodeHydration};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;

@@ -22,7 +22,7 @@ fn stage() -> Stage {
 
 /// The same, with other settings.
 fn stage_with(change: impl FnOnce(&mut Settings)) -> Stage {
-    let stage = with_lifecycle(Stage::bare().set(change)).with(ClassResolution);
+    let stage = with_lifecycle(Stage::bare().set(change)).with(ClassResolution::new);
     stage.cloud.state().needs.joining = Some(JoinNeeds::default());
     stage
 }

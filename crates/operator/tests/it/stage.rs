@@ -7,6 +7,7 @@ use joiner_api::{crd::crds, node_claim::NodeClaim, node_pool::NodePool};
 use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_cloud::{
     CloudProvider, Providers,
+    class::ClassKind,
     testing::{TEST_NODE_CLASS, TestCloud, test_node_class_crd},
 };
 use joiner_lab::{Lab, Setup};
@@ -54,6 +55,13 @@ impl Stage {
         Self::new(Lab::new(Setup { bare: true, ..Setup::new(1) }))
     }
 
+    /// The same with a cloud that serves these kinds.
+    pub(crate) fn serving(kinds: &'static [ClassKind]) -> Self {
+        let Self { lab, cloud, .. } = Self::bare();
+        cloud.state().kinds = kinds;
+        Self::around(lab, cloud)
+    }
+
     /// A whole cluster.
     pub(crate) fn whole() -> Self {
         Self::new(Lab::new(Setup::new(1)))
@@ -77,7 +85,6 @@ impl Stage {
 
     fn around(lab: Lab, cloud: TestCloud) -> Self {
         let clock = lab.server().clock().clone();
-        let cache = Cache::default();
         let client = kube::Client::new(lab.client("joiner").connect(), "default");
         let clocks = Clocks::new(clock.clone());
         let client = clocks.heard_by(client);
@@ -85,6 +92,7 @@ impl Stage {
         let registry = Registry::new(&BUILD).unwrap();
         let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
         let providers = Providers::new(on, Vec::new());
+        let cache = Cache::comparing(providers.ids());
         let metrics = Metrics::register(&registry, &shown(&providers, None), &clock).unwrap();
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
@@ -146,7 +154,7 @@ impl Stage {
     pub(crate) async fn begin(&mut self) {
         let gates = self.context.settings.planner.gates;
         let wanted = Wanted {
-            classes: vec![TEST_NODE_CLASS],
+            classes: self.cloud.state().kinds.to_vec(),
             overlays: gates.node_overlay,
             buffers: gates.capacity_buffer,
             ..Wanted::default()

@@ -149,7 +149,11 @@ impl Inner {
         Some(instance)
     }
 
-    pub(super) async fn get(&self, provider_id: &str) -> Result<Option<Instance>, CloudError> {
+    pub(super) async fn get(
+        &self,
+        claim: &ClaimId,
+        provider_id: &str,
+    ) -> Result<Option<Instance>, CloudError> {
         let found =
             self.with_id(provider_id).await.map_err(unanswered("looking for an instance"))?;
         for vm in found {
@@ -157,12 +161,15 @@ impl Inner {
                 continue;
             }
             let instance = self.instance(&vm).or_else(|| self.unreadable(&vm, provider_id));
-            return instance.map(Some).ok_or_else(|| {
-                CloudError::Unknown(format!(
+            let Some(instance) = instance else {
+                return Err(CloudError::Unknown(format!(
                     "virtual machine {:?} cannot be read, because its host is away",
                     vm.name
-                ))
-            });
+                )));
+            };
+            if instance.cluster_unproven || instance.may_be_of(claim) {
+                return Ok(Some(instance));
+            }
         }
         self.own_folders().await?;
         Ok(None)
@@ -173,10 +180,10 @@ impl Inner {
     fn unreadable(&self, vm: &Vm, provider_id: &str) -> Option<Instance> {
         let known = self.state().known.get(&vm.reference).cloned();
         match known {
-            Some(known) => Some(Instance { lost: vm.lost, ..known }),
+            Some(known) => Some(Instance { lost: vm.lost_for_good(), ..known }),
             None if vm.lost => Some(Instance {
                 provider_id: provider_id.to_owned(),
-                lost: true,
+                lost: vm.lost_for_good(),
                 ..Instance::default()
             }),
             None => None,

@@ -122,7 +122,7 @@ impl World {
 
     /// A provider that acts for the cluster of the tests.
     fn acting(&self, provider: Vsphere) -> Vsphere {
-        provider.acts_for(&self.cluster_uid);
+        provider.begin(&joiner_cloud::cluster::Cluster::new(&self.cluster_uid));
         provider
     }
 

@@ -8,6 +8,7 @@ use joiner_cloud::{
     adoption::Adoption,
     conformance::Mishap,
     instance::Instance,
+    listing::Listing,
     order::{ClaimId, Order},
 };
 use joiner_sim_vcenter::inventory::Vm;
@@ -62,8 +63,8 @@ async fn a_node_that_was_made_a_template_stays_and_its_claim_goes_without_it() {
     world.server.mark_as_template(NAME).expect("it is there");
     let template = world.server.vm(NAME);
     for _ in 0..3 {
-        assert_eq!(provider.list().await, Ok(Vec::new()));
-        assert_eq!(provider.get(&id).await, Ok(None));
+        assert_eq!(provider.list().await, Ok(Listing::default()));
+        assert_eq!(provider.get(&ClaimId::default(), &id).await, Ok(None));
         assert_eq!(provider.delete(&order.claim, Some(&id)).await, Ok(Deletion::Gone));
     }
     world.remove(&world.provider(), &order.claim, None).await;
@@ -133,7 +134,7 @@ async fn with_instance() -> (World, Order, Instance) {
 
 /// The provider ids of what a provider lists.
 async fn listed(provider: &Vsphere) -> Vec<String> {
-    let all = provider.list().await.expect("it answers");
+    let all = provider.list().await.expect("it answers").instances;
     all.into_iter().map(|own| own.provider_id).collect()
 }
 
@@ -145,7 +146,8 @@ async fn copy_stays(world: &World, order: &Order, instance: &Instance, copy: &st
     let provider = world.provider();
     for _ in 0..3 {
         assert_eq!(listed(&provider).await, [&*instance.provider_id]);
-        let found = provider.get(&instance.provider_id).await.expect("it answers");
+        let found =
+            provider.get(&ClaimId::default(), &instance.provider_id).await.expect("it answers");
         assert_eq!(found.expect("it is there").claim.as_ref(), Some(&order.claim));
         let again = provider.create(order).await.expect("it is there");
         assert_eq!(again.provider_id, instance.provider_id);
@@ -164,8 +166,8 @@ async fn copy_stays(world: &World, order: &Order, instance: &Instance, copy: &st
 
 /// A copy without its claim is nothing to anybody, as garbage collection would ask.
 async fn claim_is_gone(provider: &Vsphere, order: &Order, copys_id: &str) {
-    assert_eq!(provider.list().await, Ok(Vec::new()));
-    assert_eq!(provider.get(copys_id).await, Ok(None));
+    assert_eq!(provider.list().await, Ok(Listing::default()));
+    assert_eq!(provider.get(&ClaimId::default(), copys_id).await, Ok(None));
     for claim in [&order.claim, &ClaimId::default()] {
         let answer = provider.delete(claim, Some(copys_id)).await;
         assert_eq!(answer, Ok(Deletion::Gone), "there is no such instance");
@@ -292,11 +294,11 @@ async fn a_copy_of_an_adopted_instance_is_left_alone() {
     let id = world.clone_as_somebody(NAME, ConfigSpec::default()).await;
     world.server.tag(&format!("/dc1/vm/k8s/{NAME}"), "karpenter.sh/clustername", "prod").unwrap();
     let provider = world.provider();
-    let listed = provider.list().await.expect("it answers");
+    let listed = provider.list().await.expect("it answers").instances;
     assert_eq!(provider.adopt(&listed[0], &adoption()).await, Ok(true));
     world.copy_as_somebody(&id, "/dc1/vm/k8s", "copy", ConfigSpec::default()).await;
     let provider = world.provider();
-    let listed = provider.list().await.expect("it answers");
+    let listed = provider.list().await.expect("it answers").instances;
     let [own] = &listed[..] else { panic!("one: {listed:?}") };
     assert_eq!((&own.provider_id, &own.claim), (&id, &Some(adoption().claim)));
     world.remove(&provider, &adoption().claim, Some(&id)).await;
@@ -316,13 +318,13 @@ async fn an_instance_that_an_earlier_version_adopted_goes_for_its_claim_alone_an
         let config = ConfigSpec { extra_config, ..ConfigSpec::default() };
         let id = world.clone_as_somebody(NAME, config).await;
         let provider = world.provider();
-        let listed = provider.list().await.expect("it answers");
+        let listed = provider.list().await.expect("it answers").instances;
         assert_eq!((listed.len(), &listed[0].claim), (1, &None), "there, and nobody's yet");
         provider.delete(&ClaimId::default(), Some(&id)).await.expect_err("it is no orphan");
         assert!(world.server.vm(NAME).is_some());
         if is_marked_again {
             assert_eq!(provider.adopt(&listed[0], &adoption()).await, Ok(true));
-            let listed = provider.list().await.expect("it answers");
+            let listed = provider.list().await.expect("it answers").instances;
             assert_eq!(listed[0].claim, Some(adoption().claim));
         }
         world.remove(&provider, &adoption().claim, Some(&id)).await;

@@ -59,7 +59,7 @@ async fn texts_of_every_format_are_emptied_and_what_the_guest_knows_itself_by_st
             !before.is_empty(),
             "without it the next boot would be the first of a new instance"
         );
-        let listed = world.provider().list().await.unwrap();
+        let listed = world.provider().list().await.unwrap().instances;
         assert_eq!(listed.iter().map(|own| own.holds_join_data).collect::<Vec<_>>(), [false]);
         assert_eq!(listed[0].claim.as_ref(), Some(&order.claim));
     }
@@ -93,11 +93,11 @@ async fn what_the_predecessor_gave_its_guests_is_emptied_too() {
     world.server.tag(&format!("/dc1/vm/k8s/{NAME}"), "karpenter.sh/clustername", "prod").unwrap();
     world.change_settings(NAME, &[(TEXTS[0], "c2VjcmV0"), (TEXTS[1], "base64")]).await;
     let provider = world.provider();
-    let found = provider.list().await.unwrap().remove(0);
+    let found = provider.list().await.unwrap().instances.remove(0);
     let claim = order(&class(json!({})), 1).claim;
     let by = Adoption { claim: claim.clone(), ..Adoption::default() };
     assert_eq!(provider.adopt(&found, &by).await, Ok(true));
-    let found = provider.list().await.unwrap().remove(0);
+    let found = provider.list().await.unwrap().instances.remove(0);
     assert!(found.holds_join_data);
     provider.empty_join_data(&claim, &found.provider_id).await.unwrap();
     assert_eq!(texts(&world).await, [] as [&str; 0]);

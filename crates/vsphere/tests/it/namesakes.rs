@@ -4,6 +4,7 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion,
     adoption::Adoption,
     instance::Instance,
+    listing::Listing,
     order::{ClaimId, Order},
 };
 use joiner_vsphere::Vsphere;
@@ -46,7 +47,7 @@ async fn another_cluster_of_the_name_is_told_of_once_and_what_to_do() {
     made(&world).await;
     let provider = world.elsewhere().provider();
     for _ in 0..3 {
-        assert_eq!(provider.list().await, Ok(Vec::new()));
+        assert_eq!(provider.list().await, Ok(Listing::default()));
     }
     let told = notes(&provider).await;
     let [told] = &told[..] else { panic!("once: {told:?}") };
@@ -68,16 +69,16 @@ async fn a_mark_without_a_cluster_is_completed_and_nothing_else_changes() {
     let before = world.all_instances().await;
     forget_the_cluster(&world).await;
     let provider = world.provider();
-    let found = provider.list().await.unwrap().remove(0);
+    let found = provider.list().await.unwrap().instances.remove(0);
     assert!(found.cluster_unproven);
     assert_eq!(found.claim.as_ref(), Some(&order.claim));
-    let again = provider.get(&instance.provider_id).await.unwrap();
+    let again = provider.get(&ClaimId::default(), &instance.provider_id).await.unwrap();
     assert!(again.is_some(), "its claim still has it meanwhile");
     let by = Adoption { claim: order.claim.clone(), ..Adoption::default() };
     assert_eq!(provider.adopt(&found, &by).await, Ok(true));
     assert_eq!(world.all_instances().await, before);
-    assert!(!provider.list().await.unwrap()[0].cluster_unproven);
-    assert_eq!(world.elsewhere().provider().list().await, Ok(Vec::new()));
+    assert!(!provider.list().await.unwrap().instances[0].cluster_unproven);
+    assert_eq!(world.elsewhere().provider().list().await, Ok(Listing::default()));
     assert_eq!(world.elsewhere().provider().adopt(&found, &by).await, Ok(false));
 }
 
@@ -115,12 +116,12 @@ async fn nothing_is_made_listed_or_removed_while_nobody_has_said_which_cluster_i
     };
     let id = instance.provider_id.as_str();
     is_unknown(provider.list().await.err());
-    is_unknown(provider.get(id).await.err());
+    is_unknown(provider.get(&ClaimId::default(), id).await.err());
     is_unknown(provider.create(&order).await.err());
     is_unknown(provider.delete(&order.claim, Some(id)).await.err());
     is_unknown(provider.delete(&order.claim, None).await.err());
     is_unknown(provider.empty_join_data(&order.claim, id).await.err());
     assert_eq!(world.all_instances().await, before);
-    provider.acts_for(CLUSTER_UID);
+    provider.begin(&joiner_cloud::cluster::Cluster::new(CLUSTER_UID));
     assert_eq!(provider.delete(&order.claim, Some(id)).await, Ok(Deletion::Gone));
 }

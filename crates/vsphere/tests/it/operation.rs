@@ -42,6 +42,7 @@ pub(crate) async fn notes(provider: &Vsphere) -> Vec<String> {
         lines.push(match note.says {
             Says::Happened { reason, message } => format!("{about}: {reason}: {message}"),
             Says::WentWrong { reason, message } => format!("{about}: ! {reason}: {message}"),
+            Says::LookAgain => format!("{about}: look again"),
             Says::Progress(text) => format!("{about}: {text}"),
         });
     }
@@ -252,7 +253,7 @@ async fn an_instance_of_the_predecessor_gets_its_claims_mark_and_keeps_its_ident
     world.server.tag(&format!("/dc1/vm/k8s/{NAME}"), "karpenter.sh/clustername", "prod").unwrap();
     let before = world.property(NAME, "config.instanceUuid").await;
     let provider = world.provider();
-    let listed = provider.list().await.unwrap();
+    let listed = provider.list().await.unwrap().instances;
     assert_eq!((listed.len(), &listed[0].claim), (1, &None));
     assert_eq!(provider.adopt(&listed[0], &adoption()).await, Ok(true));
     let settings = settings(&world, NAME).await;
@@ -270,7 +271,7 @@ async fn an_instance_of_the_predecessor_gets_its_claims_mark_and_keeps_its_ident
     assert!(!settings.contains_key("joiner.schema"), "it was not made here");
     assert!(!settings["joiner.labels"].contains("team"), "only what says what it was made as");
     assert_eq!(world.property(NAME, "config.instanceUuid").await, before);
-    let listed = world.provider().list().await.unwrap();
+    let listed = world.provider().list().await.unwrap().instances;
     assert_eq!(listed[0].claim, Some(adoption().claim));
     assert_eq!(provider.adopt(&listed[0], &adoption()).await, Ok(false), "once is enough");
 }
@@ -282,7 +283,7 @@ async fn a_tag_alone_makes_no_instance_ours() {
     let path = "/dc1/vm/k8s/control-plane-1";
     world.server.tag(path, "karpenter.sh/clustername", "prod").unwrap();
     let provider = world.provider();
-    assert_eq!(provider.list().await.unwrap(), []);
+    assert_eq!(provider.list().await.unwrap().instances, []);
     provider.delete(&adoption().claim, Some(&id)).await.expect_err("it is left alone");
 }
 
@@ -295,10 +296,14 @@ async fn an_instance_that_no_host_has_any_more_is_lost_and_one_whose_files_are_a
         [(Lost::Inaccessible, false), (Lost::Orphaned, true), (Lost::Invalid, true)]
     {
         world.server.lose_vm(NAME, Some(why)).unwrap();
-        let found = provider.get(&made.provider_id).await.unwrap();
-        assert_eq!(found.map(|instance| instance.lost), Some(is_lost), "{why:?}");
-        let listed = provider.list().await.unwrap();
-        assert_eq!(listed.iter().map(|own| own.lost).collect::<Vec<_>>(), [is_lost], "{why:?}");
+        let found = provider.get(&ClaimId::default(), &made.provider_id).await.unwrap();
+        assert_eq!(found.map(|instance| instance.lost.is_some()), Some(is_lost), "{why:?}");
+        let listed = provider.list().await.unwrap().instances;
+        assert_eq!(
+            listed.iter().map(|own| own.lost.is_some()).collect::<Vec<_>>(),
+            [is_lost],
+            "{why:?}"
+        );
     }
 }
 

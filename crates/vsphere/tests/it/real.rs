@@ -19,7 +19,7 @@ fn refusal(method: &str, fault: &str, max: u32) -> Refusal {
 #[tokio::test(start_paused = true)]
 async fn the_provider_does_what_every_provider_has_to() {
     let Some(program) = Vcsim::installed() else { return };
-    let report = conformance::check(async || OnSite(Simulator::start(&program).await)).await;
+    let report = conformance::check(async || OnSite::new(Simulator::start(&program).await)).await;
     println!("{report}");
     assert!(report.is_clean(), "{report}");
 }

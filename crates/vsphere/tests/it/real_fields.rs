@@ -37,7 +37,7 @@ async fn start() -> Option<(Vcsim, Vim)> {
 
 fn provider(vim: &Vim) -> Vsphere {
     let provider = Vsphere::new(vim.clone(), Clock::wall(), ProviderSettings::new("prod", ""));
-    provider.acts_for(CLUSTER_UID);
+    provider.begin(&joiner_cloud::cluster::Cluster::new(CLUSTER_UID));
     provider
 }
 

@@ -44,7 +44,7 @@ async fn d01_a_list_shows_every_instance_of_the_cluster() {
     for number in 1..=3 {
         made(&world, &order(&class, number)).await;
     }
-    assert_eq!(world.provider().list().await.unwrap().len(), 3);
+    assert_eq!(world.provider().list().await.unwrap().instances.len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +131,7 @@ async fn d09_an_instance_whose_tags_are_missing_is_still_known() {
     let instance = made(&world, &order).await;
     assert_eq!(world.provider().create(&order).await.unwrap().provider_id, instance.provider_id);
     world.server.calm();
-    let listed = world.provider().list().await.unwrap();
+    let listed = world.provider().list().await.unwrap().instances;
     assert_eq!(listed.first().and_then(|own| own.claim.clone()), Some(order.claim));
 }
 
@@ -181,7 +181,7 @@ async fn d13_a_session_that_expires_is_begun_anew() {
     world.clock.sleep(Duration::from_hours(48)).await;
     provider.create(&order(&class, 2)).await.unwrap();
     world.server.trouble("expire sessions on RetrievePropertiesEx once").unwrap();
-    assert_eq!(provider.list().await.unwrap().len(), 2);
+    assert_eq!(provider.list().await.unwrap().instances.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -356,9 +356,13 @@ async fn d26_a_size_that_is_no_more_breaks_nothing() {
     });
     let provider = world.provider();
     provider.instance_types("general", &after).unwrap();
-    let found = provider.get(&instance.provider_id).await.unwrap().expect("it is there");
+    let found = provider
+        .get(&ClaimId::default(), &instance.provider_id)
+        .await
+        .unwrap()
+        .expect("it is there");
     assert_eq!(found.capacity.get(CPU), Quantity::whole(2));
-    assert_eq!(provider.list().await.unwrap().len(), 1);
+    assert_eq!(provider.list().await.unwrap().instances.len(), 1);
     assert_eq!(provider.drift(&found, &after).await, Ok(None));
 }
 
@@ -379,7 +383,8 @@ async fn d28_an_instance_knows_its_claims_name() {
     let mut order = order(&class(json!({})), 1);
     order.claim.name = "prod-karp-odd-name".to_owned();
     let instance = made(&world, &order).await;
-    let found = world.provider().get(&instance.provider_id).await.unwrap().unwrap();
+    let found =
+        world.provider().get(&ClaimId::default(), &instance.provider_id).await.unwrap().unwrap();
     assert_eq!(found.claim.map(|claim| claim.name), Some("prod-karp-odd-name".to_owned()));
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use joiner_cloud::{CloudError, CloudProvider, instance::Instance};
+use joiner_cloud::{CloudError, CloudProvider, instance::Instance, order::ClaimId};
 use joiner_core::label;
 use joiner_sim_vcenter::Inventory;
 use joiner_vim::spec::ConfigSpec;
@@ -199,9 +199,9 @@ async fn an_instance_of_the_predecessor_is_listed_found_and_removed() {
     let id = world.clone_as_somebody(NAME, ConfigSpec::default()).await;
     world.server.tag(&format!("/dc1/vm/k8s/{NAME}"), "karpenter.sh/clustername", "prod").unwrap();
     let provider = world.provider();
-    let listed: Vec<Instance> = provider.list().await.unwrap();
+    let listed: Vec<Instance> = provider.list().await.unwrap().instances;
     assert_eq!(listed.iter().map(|own| own.provider_id.as_str()).collect::<Vec<_>>(), [&id]);
-    let found = provider.get(&id).await.unwrap().expect("it is there");
+    let found = provider.get(&ClaimId::default(), &id).await.unwrap().expect("it is there");
     let class = class(json!({"networkSelector": {"name": "VM Network"}}));
     assert_eq!(provider.drift(&found, &class).await, Ok(None), "a takeover drifts nothing");
     let order = order(&class, 1);
@@ -215,10 +215,10 @@ async fn an_instance_whose_host_is_away_is_not_absent() {
     let provider = world.provider();
     let order = order(&class(json!({})), 1);
     provider.create(&order).await.unwrap();
-    let before = provider.list().await.unwrap();
+    let before = provider.list().await.unwrap().instances;
     let host = world.server.vm(NAME).unwrap().host;
     world.server.connect_host(&host, false).unwrap();
-    let after = provider.list().await.unwrap();
+    let after = provider.list().await.unwrap().instances;
     assert_eq!(before.len(), after.len());
 }
 
@@ -235,7 +235,7 @@ async fn an_account_that_sees_nothing_does_not_say_that_nothing_is_there() {
     let listed = provider.list().await;
     assert!(matches!(listed, Err(CloudError::Unknown(_))), "{listed:?}");
     world.server.remove_vm(NAME).unwrap();
-    let found = provider.get(id).await;
+    let found = provider.get(&ClaimId::default(), id).await;
     assert!(matches!(found, Err(CloudError::Unknown(_))), "{found:?}");
     let deleted = provider.delete(&order.claim, Some(id)).await;
     assert!(matches!(deleted, Err(CloudError::Unknown(_))), "{deleted:?}");

@@ -7,7 +7,8 @@ use jiff::SignedDuration;
 use joiner_cloud::{
     CloudProvider,
     class::NodeClass,
-    conformance::{self, Bench, Mishap, Process},
+    cluster::Cluster,
+    conformance::{self, Bench, Mishap, Notebooks, Process},
     instance::Instance,
     order::Order,
 };
@@ -25,6 +26,7 @@ const CLIENT: &str = "joiner";
 struct Tested {
     lab: Lab,
     client: Client,
+    notebooks: Notebooks,
 }
 
 impl Tested {
@@ -34,13 +36,13 @@ impl Tested {
         let hosts = (0..20).map(|number| Host::new(&format!("host-{number}"), "zone-a", 64, 256));
         lab.data_centre().furnish(hosts.collect());
         let client = lab.client(CLIENT);
-        Self { lab, client }
+        Self { lab, client, notebooks: Notebooks::default() }
     }
 
     fn start_for(&self, cluster_uid: &str) -> Process {
         let connection = self.client.connect();
         let provider = Arc::new(LabCloud::new(&connection, self.lab.data_centre(), CLUSTER));
-        provider.acts_for(cluster_uid);
+        provider.begin(&Cluster::new(cluster_uid));
         Process { provider, killed: Box::pin(async move { connection.killed().await }) }
     }
 
@@ -64,6 +66,10 @@ impl Bench for Tested {
 
     fn start_elsewhere(&self) -> Option<Process> {
         Some(self.start_for("uid-of-theirs"))
+    }
+
+    fn notebooks(&self) -> &Notebooks {
+        &self.notebooks
     }
 
     fn class(&self) -> Arc<NodeClass> {

@@ -2,7 +2,11 @@
 
 use jiff::SignedDuration;
 use joiner_apiserver::{Key, Resource};
-use joiner_cloud::{CloudError, CloudProvider, Deletion, order::Order};
+use joiner_cloud::{
+    CloudError, CloudProvider, Deletion,
+    listing::Listing,
+    order::{ClaimId, Order},
+};
 use joiner_core::{label, requirement::Requirement};
 use joiner_lab::{
     Lab, Setup,
@@ -62,9 +66,9 @@ async fn an_order_becomes_a_node_with_everything_it_asks_for() {
 
     let removed = cloud.delete(&wanted.claim, Some(&instance.provider_id)).await.unwrap();
     assert_eq!(removed, Deletion::Requested);
-    assert!(cloud.get(&instance.provider_id).await.unwrap().unwrap().deleting);
+    assert!(cloud.get(&ClaimId::default(), &instance.provider_id).await.unwrap().unwrap().deleting);
     lab.pass(SignedDuration::from_secs(5)).await;
-    assert_eq!(cloud.get(&instance.provider_id).await, Ok(None));
+    assert_eq!(cloud.get(&ClaimId::default(), &instance.provider_id).await, Ok(None));
     assert!(lab.instances().list().is_empty());
     assert!(find(&lab).is_some(), "its Node is the controller's to remove");
 }
@@ -112,8 +116,8 @@ async fn an_instance_that_somebody_destroys_is_gone() {
     let (lab, cloud) = lab();
     let instance = cloud.create(&order("web-1", 1)).await.unwrap();
     lab.instances().destroy("web-1").unwrap();
-    assert_eq!(cloud.get(&instance.provider_id).await, Ok(None));
-    assert_eq!(cloud.list().await, Ok(vec![]));
+    assert_eq!(cloud.get(&ClaimId::default(), &instance.provider_id).await, Ok(None));
+    assert_eq!(cloud.list().await, Ok(Listing::default()));
     assert_eq!(hosts(&lab), "host-a1 0/64 ; host-a2 0/64 ; host-b1 0/64 ; host-b2 0/64 ");
 }
 

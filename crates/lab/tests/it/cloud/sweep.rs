@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use expect_test::expect;
-use joiner_cloud::{CloudError, CloudProvider, Deletion};
+use joiner_cloud::{CloudError, CloudProvider, Deletion, order::ClaimId};
 use joiner_lab::{Connection, Lab, Setup, cloud::LabCloud, history::Entry, process};
 
 use super::order;
@@ -43,7 +43,7 @@ async fn every_call_is_kept_and_goes_wrong_as_a_script_says() {
         )
     );
     let instance = cloud.create(&wanted).await.unwrap();
-    let late = cloud.get(&instance.provider_id).await.unwrap_err();
+    let late = cloud.get(&ClaimId::default(), &instance.provider_id).await.unwrap_err();
     assert_eq!(late, CloudError::Unknown("get instances: no answer within 30 s".to_owned()));
     cloud.list().await.unwrap();
     cloud.delete(&wanted.claim, Some(&instance.provider_id)).await.unwrap();

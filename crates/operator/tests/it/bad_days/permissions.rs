@@ -151,7 +151,7 @@ async fn an_instance_that_joins(running: &mut Running) {
         cloud.needs.joining = Some(joining);
         cloud.class_finalizer = Some("karpenter.test.sh/termination");
         let (key, version_key) = ("karpenter.test.sh/hash", "karpenter.test.sh/hash-version");
-        cloud.class_hash = Some(SpecHash { key, version_key, version: "v2", hash: "1".into() });
+        cloud.hashes = vec![SpecHash::of_drift(key, version_key, "v2", "1")];
     }
     running.stage.create_pool("general");
     running.create_pod("web");

@@ -1,7 +1,7 @@
 //! Addresses of instances, from pools.
 
 use joiner_cloud::{
-    class::ClassKind,
+    class::{ClassKind, Role},
     inputs::Address,
     needs::{AddressNeed, AddressPool},
 };
@@ -30,7 +30,8 @@ fn stage() -> Stage {
 /// An IPAM provider of Cluster API is installed.
 fn install(stage: &Stage) {
     for (kind, plural) in [("IPAddressClaim", "ipaddressclaims"), ("IPAddress", "ipaddresses")] {
-        let kind = ClassKind { group: GROUP, version: "v1beta1", kind, plural };
+        let role = Role::Ingredient;
+        let kind = ClassKind { role, group: GROUP, version: "v1beta1", kind, plural };
         let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         let mut definition = kind.definition(&anything);
         definition["spec"]["scope"] = "Namespaced".into();
@@ -98,7 +99,7 @@ async fn a_claim_of_somebody_else_is_not_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_without_an_ipam_provider_is_told_so_on_the_class() {
-    let mut stage = stage().with(joiner_operator::classes::ClassResolution);
+    let mut stage = stage().with(joiner_operator::classes::ClassResolution::new);
     stage.create_class("default");
     stage.pass(1).await;
     let said = stage.class_condition("default", "BootstrapReady");

@@ -120,7 +120,7 @@ fn with_addresses(answering: &[&str], distro: Distro) -> Stage {
     });
     stage.create("discovery.k8s.io", "endpointslices", slice);
     stage.create_class("default");
-    stage.with(ClassResolution)
+    stage.with(ClassResolution::new)
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,7 +155,7 @@ fn with_shown(shown: Result<&'static str, &'static str>) -> (Stage, Arc<AtomicU3
     stage.cloud.state().needs.joining = Some(JoinNeeds::default());
     stage.publish_root_ca();
     stage.create_class("default");
-    (with_lifecycle(stage).with(ClassResolution), asked)
+    (with_lifecycle(stage).with(ClassResolution::new), asked)
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,12 @@
 //! A token for each claim, from its making to its end.
 
-use joiner_cloud::bootstrap::{Distro, token::Token};
+use joiner_cloud::{
+    bootstrap::{
+        Distro,
+        token::{Token, TokenGroup},
+    },
+    needs::{JoinNeeds, SecretName, SecretNeed},
+};
 use joiner_operator::inputs::{TokenCollection, TokenSweep};
 use serde_json::{Value, json};
 
@@ -164,4 +170,39 @@ async fn a_supervisor_forgets_an_instance_that_never_became_a_node() {
         secrets(&stage).into_iter().filter(|name| name.contains("password")).collect();
     assert_eq!(left, ["web-2.node-password.k3s"], "that one is a node");
     assert!(token_of(&stage, "web-1").contains('.'));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_in_a_secret_says_of_which_group_its_token_is_and_that_no_more_is_needed() {
+    let mut stage = stage();
+    // There is no endpoint that anything could be found at: the text knows its own.
+    stage.publish("default/kube-root-ca.crt", &json!({"ca.crt": super::PEM}));
+    stage.create("", "secrets", json!({
+        "metadata": {"namespace": "default", "name": "text"}, "stringData": {"user-data": "join"},
+    }));
+    let read = JoinNeeds {
+        token_group: Some(TokenGroup::ProxmoxTemplates),
+        text_joins: true,
+        ..JoinNeeds::default()
+    };
+    {
+        let mut state = stage.cloud.state();
+        state.needs.secrets = vec![SecretNeed {
+            field: "spec.textRef".to_owned(),
+            secret: SecretName { namespace: None, name: "text".to_owned() },
+            keys: Vec::new(),
+        }];
+        state.join_needs = Some(read);
+    }
+    stage.create_claim("web-1");
+    stage.pass(1).await;
+    let facts = stage.facts().unwrap();
+    assert_eq!((facts.distro, facts.endpoint.as_deref()), (Distro::None, None));
+    assert!(facts.version.is_some() && facts.ca.is_some());
+    let token = token_of(&stage, "web-1");
+    let (id, _) = token.split_once('.').unwrap();
+    let kept: k8s_openapi::api::core::v1::Secret =
+        stage.find("", "secrets", &format!("kube-system/bootstrap-token-{id}")).unwrap();
+    let groups = String::from_utf8(kept.data.unwrap()["auth-extra-groups"].0.clone()).unwrap();
+    assert_eq!(groups, "system:bootstrappers:karpenter:proxmox");
 }

@@ -158,3 +158,31 @@ async fn an_instance_that_a_killed_process_made_is_found_again() {
     let claim: Value = stage.find("karpenter.sh", "nodeclaims", "web-1").unwrap();
     assert_eq!(claim["status"]["providerID"], "test://web-1");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cloud_keeps_first_is_on_the_claim_and_in_the_next_order() {
+    let mut stage = stage();
+    let id = joiner_core::label::Labels::from([("karpenter.test.sh/id".into(), "101".into())]);
+    stage.cloud.state().kept_first.clone_from(&id);
+    let error = joiner_cloud::CloudError::Unknown("no answer".to_owned());
+    stage.cloud.state().next_create.push_back(Some(error));
+    stage.create_claim("web-1");
+    stage.pass(10).await;
+    let annotations = stage.claim("web-1").metadata.annotations.unwrap();
+    assert_eq!(annotations["karpenter.test.sh/id"], "101");
+    let found = stage.cloud.state().found_kept.values().next().cloned().unwrap();
+    assert_eq!(found["karpenter.test.sh/id"], "101", "the second order has it");
+    assert_eq!(stage.status_of("web-1", "Launched").as_deref(), Some("True"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_made_while_what_is_to_be_kept_first_cannot_be_written() {
+    let mut stage = stage();
+    stage.cloud.state().kept_first = [("karpenter.test.sh/id".into(), "101".into())].into();
+    stage.create_claim("web-1");
+    stage.faults("at 0s joiner: 500 on patch nodeclaims after 1 calls 3 times");
+    stage.pass(1).await;
+    assert_eq!(stage.cloud.calls("create"), 0);
+    stage.pass(60).await;
+    assert_eq!(stage.cloud.calls("create"), 1);
+}

@@ -6,13 +6,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use joiner_api::node_claim::NodeClaim;
-use joiner_core::label::Labels;
-use joiner_operator::{
-    lifecycle::{Hooked, Lifecycle, RegistrationHook},
-    registration_health::RegistrationHealth,
-    trouble::Trouble,
+use joiner_cloud::{
+    CloudError,
+    progress::Progress,
+    registration::{JoinedClaim, RegistrationHook},
 };
+use joiner_core::label::Labels;
+use joiner_operator::{lifecycle::Lifecycle, registration_health::RegistrationHealth};
 use serde_json::{Value, json};
 
 use super::stage;
@@ -275,23 +275,23 @@ async fn a_node_that_is_changed_by_others_meanwhile_is_tried_again() {
 #[derive(Debug, Clone)]
 struct TestHook {
     name: &'static str,
-    answers: Arc<Mutex<Vec<Result<Hooked, String>>>>,
+    answers: Arc<Mutex<Vec<Result<Progress, String>>>>,
 }
 
 impl TestHook {
     /// Answers these in turn, and the last one for ever.
-    fn new(name: &'static str, answers: impl Into<Vec<Result<Hooked, String>>>) -> Self {
+    fn new(name: &'static str, answers: impl Into<Vec<Result<Progress, String>>>) -> Self {
         let mut answers = answers.into();
         answers.reverse();
         Self { name, answers: Arc::new(Mutex::new(answers)) }
     }
 
     fn passing(name: &'static str) -> Self {
-        Self::new(name, [Ok(Hooked::Done(Labels::new()))])
+        Self::new(name, [Ok(Progress::Done(Labels::new()))])
     }
 
     fn deferring(name: &'static str) -> Self {
-        Self::new(name, [Ok(Hooked::NotYet(Duration::from_secs(5)))])
+        Self::new(name, [Ok(Progress::NotYet(Duration::from_secs(5)))])
     }
 
     fn failing(name: &'static str) -> Self {
@@ -305,10 +305,11 @@ impl RegistrationHook for TestHook {
         self.name
     }
 
-    async fn registered(&self, _claim: &NodeClaim) -> Result<Hooked, Trouble> {
+    async fn registered(&self, joined: &JoinedClaim) -> Result<Progress, CloudError> {
+        assert_eq!((&*joined.claim.name, &*joined.node), ("web-1", "node-1"));
         let mut answers = self.answers.lock().unwrap();
         let answer = if answers.len() > 1 { answers.pop() } else { answers.last().cloned() };
-        answer.unwrap().map_err(Trouble::Object)
+        answer.unwrap().map_err(CloudError::Unknown)
     }
 }
 
@@ -316,8 +317,9 @@ impl RegistrationHook for TestHook {
 async fn hooked(hooks: impl IntoIterator<Item = TestHook>) -> Stage {
     let hooks: Vec<Arc<dyn RegistrationHook>> =
         hooks.into_iter().map(|hook| Arc::new(hook) as Arc<dyn RegistrationHook>).collect();
-    let mut stage = Stage::bare()
-        .with(|context| Lifecycle::new(context, RegistrationHealth::default()).with_hooks(hooks));
+    let mut stage =
+        Stage::bare().with(|context| Lifecycle::new(context, RegistrationHealth::default()));
+    stage.cloud.state().hooks = hooks;
     join(&mut stage, tainted(), json!({})).await;
     stage
 }
@@ -350,7 +352,7 @@ async fn l23_while_a_hook_is_not_done_the_node_has_everything_but_may_not_be_use
 
 #[tokio::test(start_paused = true)]
 async fn l24_a_hook_that_fails_is_waited_for_and_tried_again() {
-    let done = Ok(Hooked::Done(Labels::new()));
+    let done = Ok(Progress::Done(Labels::new()));
     let failing = Err("the load balancer does not answer".to_owned());
     let mut stage = hooked([TestHook::new("lb", [failing.clone(), failing, done])]).await;
     assert_eq!(pending(&stage).as_deref(), Some("lb"));
@@ -378,9 +380,9 @@ async fn l27_all_hooks_are_asked_and_all_that_are_not_done_are_named() {
 
 #[tokio::test(start_paused = true)]
 async fn l28_a_hook_is_asked_again_when_it_said() {
-    let hook = TestHook::new("lb", [Ok(Hooked::NotYet(Duration::from_secs(30)))]);
+    let hook = TestHook::new("lb", [Ok(Progress::NotYet(Duration::from_secs(30)))]);
     let mut stage = hooked([hook.clone()]).await;
-    *hook.answers.lock().unwrap() = vec![Ok(Hooked::Done(Labels::new()))];
+    *hook.answers.lock().unwrap() = vec![Ok(Progress::Done(Labels::new()))];
     stage.pass(25).await;
     assert_eq!(pending(&stage).as_deref(), Some("lb"));
     stage.pass(10).await;
@@ -396,7 +398,7 @@ async fn l29_l30_without_hooks_nothing_is_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn l31_labels_of_a_hook_end_up_on_node_and_claim() {
     let labels = Labels::from([("example.com/rack".to_owned(), "7".to_owned())]);
-    let stage = hooked([TestHook::new("lb", [Ok(Hooked::Done(labels))])]).await;
+    let stage = hooked([TestHook::new("lb", [Ok(Progress::Done(labels))])]).await;
     assert!(is_registered(&stage));
     assert_eq!(stage.label_of("node-1", "example.com/rack").as_deref(), Some("7"));
     assert_eq!(stage.claim("web-1").metadata.labels.unwrap()["example.com/rack"], "7");
@@ -432,4 +434,18 @@ async fn a_node_that_says_another_zone_than_its_claim_is_told_of() {
     let told = stage.events("NodeClaim", "web-1");
     let start = "ZoneMismatch: The node says that it is in zone \"test-zone-b\"";
     assert!(told.iter().any(|event| event.starts_with(start)), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_is_found_by_any_form_of_its_id_and_its_claim_takes_that_form_over() {
+    let mut stage = stage();
+    stage.create_claim("web-1");
+    stage.pass(1).await;
+    let mut node = node("node-1", "web-1");
+    node["spec"] = json!({"providerID": "TEST://WEB-1", "taints": [unregistered()]});
+    stage.join(node);
+    stage.pass(1).await;
+    assert_eq!(stage.status_of("web-1", "Registered").as_deref(), Some("True"));
+    let id = stage.claim("web-1").status.unwrap().provider_id;
+    assert_eq!(id.as_deref(), Some("TEST://WEB-1"));
 }

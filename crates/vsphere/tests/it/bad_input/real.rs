@@ -37,7 +37,7 @@ impl Site {
     fn provider_with(&self, password: &str, tls: TlsSettings) -> Vsphere {
         let settings = ProviderSettings::new(CLUSTER, "");
         let provider = Vsphere::new(vim(&self.vcsim, password, tls), Clock::wall(), settings);
-        provider.acts_for(CLUSTER_UID);
+        provider.begin(&joiner_cloud::cluster::Cluster::new(CLUSTER_UID));
         provider
     }
 

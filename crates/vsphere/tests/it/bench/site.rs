@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use joiner_cloud::{
     class::NodeClass,
-    conformance::{Bench, Mishap, Process},
+    conformance::{Bench, Mishap, Notebooks, Process},
     inputs::OrderInputs,
     order::Order,
     testing::mishaps::Mishaps,
@@ -56,25 +56,39 @@ pub(crate) trait Site {
 }
 
 /// A site that the checks of all providers are run on.
-pub(crate) struct OnSite<S>(pub(crate) S);
+pub(crate) struct OnSite<S> {
+    site: S,
+    notebooks: Notebooks,
+}
+
+impl<S> OnSite<S> {
+    /// Nothing has been done on the site yet.
+    pub(crate) fn new(site: S) -> Self {
+        Self { site, notebooks: Notebooks::default() }
+    }
+}
 
 #[async_trait(?Send)]
 impl<S: Site> Bench for OnSite<S> {
     fn start(&self) -> Process {
-        let mishaps = Arc::clone(self.0.mishaps());
+        let mishaps = Arc::clone(self.site.mishaps());
         Process {
-            provider: Arc::new(self.0.provider()),
+            provider: Arc::new(self.site.provider()),
             killed: Box::pin(async move { mishaps.kills().await }),
         }
     }
 
     fn start_elsewhere(&self) -> Option<Process> {
-        let provider = Arc::new(self.0.elsewhere()?);
+        let provider = Arc::new(self.site.elsewhere()?);
         Some(Process { provider, killed: Box::pin(std::future::pending()) })
     }
 
+    fn notebooks(&self) -> &Notebooks {
+        &self.notebooks
+    }
+
     fn class(&self) -> Arc<NodeClass> {
-        self.0.class()
+        self.site.class()
     }
 
     fn inputs(&self) -> OrderInputs {
@@ -82,15 +96,15 @@ impl<S: Site> Bench for OnSite<S> {
     }
 
     fn arm(&self, mishap: Mishap, after: u32) {
-        self.0.mishaps().arm(mishap, after);
+        self.site.mishaps().arm(mishap, after);
     }
 
     fn disarm(&self) -> bool {
-        self.0.mishaps().disarm()
+        self.site.mishaps().disarm()
     }
 
     async fn instances(&self) -> BTreeMap<String, String> {
-        self.0.instances().await
+        self.site.instances().await
     }
 
     async fn add_foreign(&self, order: &Order) -> Vec<String> {
@@ -108,21 +122,21 @@ impl<S: Site> Bench for OnSite<S> {
             ("prod-eu-karp-general-1", of_another),
             (&namesake, ConfigSpec::default()),
         ] {
-            ids.push(self.0.clone_as_somebody(name, config).await);
+            ids.push(self.site.clone_as_somebody(name, config).await);
         }
         ids
     }
 
     async fn add_copy(&self, provider_id: &str) -> String {
-        self.0.copy_as_somebody(provider_id).await
+        self.site.copy_as_somebody(provider_id).await
     }
 
     async fn without_room(&self, order: Order) -> Order {
-        self.0.without_room(order).await
+        self.site.without_room(order).await
     }
 
     fn more_than_a_page(&self) -> u32 {
-        self.0.more_than_a_page()
+        self.site.more_than_a_page()
     }
 }
 

@@ -113,7 +113,7 @@ impl Simulator {
         let way = Line { way: Arc::clone(&self.way), mishaps: Arc::clone(&self.mishaps) };
         let vim = vim(&(Arc::new(way) as Arc<dyn Transport>), &self.clock);
         let provider = Vsphere::new(vim, self.clock.clone(), ProviderSettings::new(CLUSTER, "/"));
-        provider.acts_for(CLUSTER_UID);
+        provider.begin(&joiner_cloud::cluster::Cluster::new(CLUSTER_UID));
         provider
     }
 
