@@ -122,6 +122,15 @@ async fn bodies_are_refused_for_the_first_thing_that_is_wrong() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn fields_that_are_kept_as_text_may_be_there_twice() {
+    let server = furnished().await;
+    let revision = br#"{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"},
+        "data":{"a":"1","a":"2"},"revision":1}"#;
+    let line = "POST /apis/apps/v1/namespaces/default/controllerrevisions?fieldValidation=Strict";
+    created(send_as(&server, line, "application/json", Bytes::from_static(revision)).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn patches_are_refused_with_what_they_would_have_made() {
     let merge = "application/merge-patch+json";
     refused(&[
