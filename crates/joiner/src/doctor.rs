@@ -7,15 +7,13 @@ use std::{collections::BTreeMap, io, time::Duration};
 
 use joiner_clock::Clock;
 use joiner_cloud::{class::NodeClass, needs::SecretName};
-use joiner_operator::{
-    answers, files, live,
-    objects::Objects,
-    settings::{Accepted, Reader, Setting, declared},
-};
+use joiner_operator::{answers, files, live, objects::Objects, settings::declared};
+use joiner_settings::{Accepted, Reader, Setting};
 use joiner_vim::{Vim, VimSettings};
 use joiner_vsphere::{
     NODE_CLASS, NODE_CLASS_KIND, ProviderSettings, Vsphere,
     doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity, secret_of},
+    settings::VsphereAccess,
 };
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
@@ -27,7 +25,7 @@ use crate::{
     errors::{Exit, Failure, chain},
     output::{self, Format},
     run::way_to_vcenter,
-    settings::{Declares, VsphereAccess},
+    settings::Declares,
     text::{self, Align, BAD, BOLD, Cell, DIM, GOOD, Table, WAITS, styled},
 };
 
@@ -39,7 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Examined;
 
 impl Declares for Examined {
-    const SETTINGS: &[&[&Setting]] = &[&[&declared::CLUSTER_NAME], declared::VSPHERE];
+    const SETTINGS: &[&[&Setting]] =
+        &[&[&declared::CLUSTER_NAME], joiner_vsphere::settings::declared::ACCESS];
 }
 
 /// Runs `joiner doctor`.
@@ -51,7 +50,9 @@ pub(crate) fn run(what: &Doctor) -> Result<Exit, Failure> {
 
 fn vsphere(args: &DoctorVsphereArgs) -> Result<Exit, Failure> {
     let mut reader = Reader::new(args.settings.values());
-    let access = VsphereAccess::read(&mut reader, "there is no vCenter to look at without it");
+    let why = "there is no vCenter to look at without it";
+    let cluster = reader.required(&declared::CLUSTER_NAME, why);
+    let access = VsphereAccess::read(&mut reader, cluster, why);
     let Accepted { settings: access, warnings } =
         reader.accept(access).map_err(Failure::BadInput)?;
     for warning in warnings {

@@ -1,6 +1,6 @@
 //! `joiner run`: the controller.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use joiner_clock::Clock;
 use joiner_cloud::{CloudProvider, Off, Providers};
@@ -13,18 +13,23 @@ use joiner_operator::{
     probes::{self, Liveness, Readiness},
     random::Random,
     settings::{
-        Accepted, Reader, Setting, Settings, declared,
+        Settings, declared,
         providers::{self, Known},
+        published,
     },
     stop::{Stop, Stopper},
     throttle::Throttle,
 };
 use joiner_proxy::Way;
+use joiner_settings::{Accepted, Reader, Setting};
 use joiner_vim::{
     Endpoint, Https, TlsSettings, Vim, VimSettings, settings::InvalidEndpoint,
     transport::InvalidThumbprint,
 };
-use joiner_vsphere::{Metrics, ProviderSettings, Vsphere};
+use joiner_vsphere::{
+    Metrics, ProviderSettings, Vsphere,
+    settings::{VsphereAccess, declared as vsphere_declared},
+};
 use kube::Client;
 
 use crate::{
@@ -34,7 +39,7 @@ use crate::{
     connection,
     errors::{Exit, Failure, chain},
     lab,
-    settings::{self, Declares, Given, VsphereAccess},
+    settings::{self, Declares, Given},
 };
 
 /// What a controller goes by.
@@ -42,14 +47,20 @@ use crate::{
 pub(crate) struct Controller;
 
 impl Declares for Controller {
-    const SETTINGS: &[&[&Setting]] =
-        &[declared::CONTROLLER, declared::PLANNER, declared::VSPHERE, declared::CLOUDS];
+    const SETTINGS: &[&[&Setting]] = &[
+        declared::CONTROLLER,
+        declared::PLANNER,
+        joiner_kwok::settings::TYPES,
+        declared::INSTANCES,
+        vsphere_declared::ACCESS,
+        vsphere_declared::COSTS,
+    ];
 }
 
 /// The providers that this program has.
 const PROVIDERS: [Known; 2] = [
     Known { name: "kwok", endpoint: None },
-    Known { name: VSPHERE, endpoint: Some(declared::VSPHERE_ENDPOINT.variable) },
+    Known { name: VSPHERE, endpoint: Some(vsphere_declared::VSPHERE_ENDPOINT.variable) },
 ];
 
 /// Why vSphere's settings are needed.
@@ -65,6 +76,8 @@ pub(crate) struct RunSettings {
     pub(crate) operator: Settings,
     /// The providers that are on.
     pub(crate) providers: Vec<&'static Known>,
+    /// Instance types of KWOK's pools, if not the built-in ones.
+    pub(crate) kwok_types: Option<PathBuf>,
     /// What vSphere's instances cost and hide.
     pub(crate) vsphere: joiner_vsphere::Settings,
     /// How vSphere's provider reaches its vCenter, if it is on.
@@ -78,17 +91,24 @@ impl RunSettings {
         is_set: impl Fn(&str) -> bool,
     ) -> Result<Accepted<Self>, Vec<String>> {
         let mut reader = Reader::new(given.values());
-        let operator = Settings::read_from(&mut reader);
-        let endpoint = given.values().get(&declared::VSPHERE_ENDPOINT);
+        let mut operator = Settings::read_from(&mut reader);
+        operator.published = published::given(given.values(), settings::published());
+        let endpoint = given.values().get(&vsphere_declared::VSPHERE_ENDPOINT);
         let is_given = |variable: &str| {
             is_set(variable)
-                || (variable == declared::VSPHERE_ENDPOINT.variable && !endpoint.is_empty())
+                || (variable == vsphere_declared::VSPHERE_ENDPOINT.variable && !endpoint.is_empty())
         };
         let providers = providers::chosen(&mut reader, &PROVIDERS, is_given);
-        let vsphere = settings::vsphere(&mut reader, &operator.planner);
+        let planner = &operator.planner;
+        let vsphere =
+            joiner_vsphere::Settings::read(&mut reader, planner.prices, planner.memory_overhead);
+        let kwok_types = reader.path(&joiner_kwok::settings::INSTANCE_TYPES_FILE_PATH);
         let vsphere_is_on = providers.iter().any(|provider| provider.name == VSPHERE);
-        let vsphere_access = vsphere_is_on.then(|| VsphereAccess::read(&mut reader, NEEDED));
-        reader.accept(Self { operator, providers, vsphere, vsphere_access })
+        let vsphere_access = vsphere_is_on.then(|| {
+            let cluster = reader.required(&declared::CLUSTER_NAME, NEEDED);
+            VsphereAccess::read(&mut reader, cluster, NEEDED)
+        });
+        reader.accept(Self { operator, providers, kwok_types, vsphere, vsphere_access })
     }
 }
 
@@ -210,7 +230,7 @@ fn clouds(
         vec![Off {
             name: VSPHERE,
             class: joiner_vsphere::NODE_CLASS,
-            variable: declared::VSPHERE_ENDPOINT.variable,
+            variable: vsphere_declared::VSPHERE_ENDPOINT.variable,
         }],
     ))
 }
@@ -249,21 +269,20 @@ pub(crate) fn way_to_vcenter(access: &VsphereAccess) -> Result<(Arc<Https>, VimS
     let refuse = |setting: &Setting, problem: String| {
         Failure::bad_input(format!("--{} ({}): {problem}", setting.name, setting.variable))
     };
-    let endpoint: Endpoint = access
-        .authority
-        .parse()
-        .map_err(|error: InvalidEndpoint| refuse(&declared::VSPHERE_ENDPOINT, error.to_string()))?;
+    let endpoint: Endpoint = access.authority.parse().map_err(|error: InvalidEndpoint| {
+        refuse(&vsphere_declared::VSPHERE_ENDPOINT, error.to_string())
+    })?;
     let thumbprint = access.thumbprint.as_ref().map(|bytes| {
         let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         pairs.join(":").parse()
     });
     let thumbprint = thumbprint.transpose().map_err(|error: InvalidThumbprint| {
-        refuse(&declared::VSPHERE_THUMBPRINT, error.to_string())
+        refuse(&vsphere_declared::VSPHERE_THUMBPRINT, error.to_string())
     })?;
     let tls =
         TlsSettings { ca_files: access.ca_files.clone(), thumbprint, insecure: access.insecure };
     let line = Https::behind(&connection::proxies()?, endpoint, &tls)
-        .map_err(|error| refuse(&declared::VSPHERE_TLS_CA_CERTS, chain(&error)))?;
+        .map_err(|error| refuse(&vsphere_declared::VSPHERE_TLS_CA_CERTS, chain(&error)))?;
     let user_agent = format!("joiner/{} ({})", BUILD.version, access.cluster_name);
     let settings = VimSettings { user_agent, ..VimSettings::with_source(access.credentials()) };
     Ok((Arc::new(line), settings))
@@ -271,7 +290,7 @@ pub(crate) fn way_to_vcenter(access: &VsphereAccess) -> Result<(Arc<Https>, VimS
 
 fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {
     let clock = Clock::wall();
-    let Some(path) = &settings.operator.planner.instance_types_file else {
+    let Some(path) = &settings.kwok_types else {
         return Ok(Kwok::new(client.clone(), clock));
     };
     let flag = "--instance-types-file-path (INSTANCE_TYPES_FILE_PATH)";
@@ -389,7 +408,8 @@ mod tests {
         let run = command.find_subcommand("run").unwrap();
         let flags = run.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg.get_env()?)));
         // Whoever comes from vSphere's Karpenter keeps their variables.
-        let of_vsphere = |long: &str| declared::VSPHERE.iter().any(|setting| setting.name == long);
+        let of_vsphere =
+            |long: &str| vsphere_declared::ACCESS.iter().any(|setting| setting.name == long);
         for (long, variable) in flags.filter(|(long, _)| !of_vsphere(long)) {
             assert_eq!(*variable, *long.replace('-', "_").to_uppercase());
         }

@@ -1,13 +1,10 @@
 //! Settings on the command line.
 //!
-//! What settings there are, their defaults and what is wrong with a value is the operator's to say
-//! (`joiner_operator::settings`); here they become flags, together with those that only a command
-//! or one cloud has.
+//! The operator and each cloud declare their settings, with defaults and what is wrong with a value;
+//! here they become flags, together with those that only a command has.
 
 mod beside;
-mod credentials;
 mod given;
-mod vsphere;
 
 use std::path::PathBuf;
 
@@ -18,13 +15,13 @@ use joiner_core::{
 };
 use joiner_operator::{
     index::{IndexSettings, Pending},
-    settings::{Accepted, PlannerSettings, Reader, Setting, Values, declared},
+    settings::{PlannerSettings, declared},
 };
+use joiner_settings::{Accepted, Reader, Setting, Values};
 
 pub(crate) use self::{
-    credentials::CredentialsFolder,
+    beside::published,
     given::{Declares, Given},
-    vsphere::VsphereAccess,
 };
 use crate::{cli::InputArgs, errors::Failure};
 
@@ -33,12 +30,20 @@ pub(crate) const UNBOUND: &str = "unbound";
 /// Only pods that a scheduler found no node for are to be placed.
 pub(crate) const UNSCHEDULABLE: &str = "unschedulable";
 
+/// Settings of planning and of what clouds plan by, in the order that help texts list them.
+pub(crate) const PLANNING: &[&[&Setting]] = &[
+    declared::PLANNER,
+    joiner_kwok::settings::TYPES,
+    declared::INSTANCES,
+    joiner_vsphere::settings::declared::COSTS,
+];
+
 /// What planning goes by.
 #[derive(Debug)]
 pub(crate) struct Planner;
 
 impl Declares for Planner {
-    const SETTINGS: &[&[&Setting]] = &[declared::PLANNER, declared::CLOUDS];
+    const SETTINGS: &[&[&Setting]] = PLANNING;
 }
 
 /// Settings of commands that plan, as typed. The comments on fields are the help that `--help`
@@ -116,7 +121,9 @@ impl Settings {
             raw.pending.as_deref().unwrap_or(default),
             [(UNBOUND, Pending::Unbound), (UNSCHEDULABLE, Pending::Unschedulable)],
         );
-        let vsphere = vsphere(&mut reader, &planner);
+        let kwok_instance_types = reader.path(&joiner_kwok::settings::INSTANCE_TYPES_FILE_PATH);
+        let vsphere =
+            joiner_vsphere::Settings::read(&mut reader, planner.prices, planner.memory_overhead);
         reader.accept(Self {
             plan: PlanSettings { reserved_fallback: raw.reserved_fallback, ..planner.plan },
             disruption: DisruptionSettings {
@@ -125,23 +132,9 @@ impl Settings {
             },
             index: IndexSettings { pending, ..planner.index },
             node_overlay: planner.gates.node_overlay,
-            kwok_instance_types: planner.instance_types_file,
+            kwok_instance_types,
             vsphere,
         })
-    }
-}
-
-/// What vSphere's instances cost and hide: its own setting first, then the one for all clouds.
-pub(crate) fn vsphere(
-    reader: &mut Reader<'_>,
-    planner: &PlannerSettings,
-) -> joiner_vsphere::Settings {
-    let own =
-        reader.share(&declared::VSPHERE_VM_MEMORY_OVERHEAD_PERCENT).or(planner.memory_overhead);
-    let default = joiner_vsphere::Settings::default();
-    joiner_vsphere::Settings {
-        memory_overhead: own.unwrap_or(default.memory_overhead),
-        prices: planner.prices,
     }
 }
 

@@ -16,6 +16,7 @@
 pub mod catalog_file;
 mod kwok_form;
 mod provider;
+pub mod settings;
 
 use std::sync::Arc;
 

@@ -532,9 +532,9 @@ fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>
 #[cfg(test)]
 mod tests {
     use joiner_cloud::testing::TestCloud;
+    use joiner_settings::Values;
 
     use super::*;
-    use crate::settings::Values;
 
     #[test]
     fn the_lease_of_a_predecessor_may_be_in_another_namespace_than_ours() {

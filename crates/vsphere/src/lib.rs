@@ -36,6 +36,7 @@ mod privileges;
 mod provider;
 mod resources;
 mod room;
+pub mod settings;
 mod size;
 mod tags;
 mod text;

@@ -11,9 +11,10 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values, declared},
+    settings::{Settings, declared},
     stop::Stop,
 };
+use joiner_settings::Values;
 
 use crate::errors::{Failure, chain};
 

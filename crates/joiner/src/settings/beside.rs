@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use joiner_operator::settings::{
-    PlannerSettings, Reader, Values, declared,
+    PlannerSettings, declared,
     published::{self, Found},
 };
+use joiner_settings::{Reader, Setting, Values};
 
 use crate::{
     connection::{self, ClusterArgs},
@@ -21,7 +22,8 @@ pub(super) fn settings(cluster: &ClusterArgs) -> Values {
     let looking = async {
         let found = connection::find(cluster).await.ok()?;
         let client = connection::client(&found, None).ok()?;
-        Some(published::find(&client, declared::LEADER_ELECTION_NAME.default).await)
+        let lease = declared::LEADER_ELECTION_NAME.default;
+        Some(published::find(&client, lease, &published()).await)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let found = runtime.ok().and_then(|runtime| {
@@ -39,6 +41,13 @@ pub(super) fn settings(cluster: &ClusterArgs) -> Values {
             Values::default()
         }
     }
+}
+
+/// Settings that a controller publishes. Files are on the controller's own computer, and so no other
+/// command can plan by them.
+pub(crate) fn published() -> Vec<&'static Setting> {
+    let of_clouds = joiner_vsphere::settings::declared::COSTS.iter().copied();
+    declared::planner().chain(of_clouds).collect()
 }
 
 /// Settings that were found, unless they are those of another version that this one cannot read.

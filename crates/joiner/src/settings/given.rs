@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, parser::ValueSource};
-use joiner_operator::settings::{Setting, Values};
+use joiner_settings::{Setting, Values};
 
 /// Where help texts list settings.
 pub(crate) const HEADING: &str = "Settings";

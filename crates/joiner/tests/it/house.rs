@@ -134,7 +134,9 @@ fn every_reason_has_its_section() {
 
 #[test]
 fn the_page_of_settings_lists_them_all() {
-    use joiner_operator::settings::{Setting, declared};
+    use joiner_operator::settings::declared;
+    use joiner_settings::Setting;
+    use joiner_vsphere::settings::declared as vsphere;
 
     let row = |setting: &&Setting| {
         let default = match setting.default {
@@ -156,8 +158,11 @@ fn the_page_of_settings_lists_them_all() {
          ## Of the controller\n\n{}\n## Of vSphere\n\nAn endpoint, a user with a \
          password (or the folder that has both), a path, and `--cluster-name` are needed when the provider is on.\n\n{}\n## Of planning, also for `joiner plan` and `joiner explain`\n\n{}",
         table(declared::CONTROLLER),
-        table(declared::VSPHERE),
-        table(&[declared::PLANNER, declared::CLOUDS].concat())
+        table(vsphere::ACCESS),
+        table(
+            &[declared::PLANNER, joiner_kwok::settings::TYPES, declared::INSTANCES, vsphere::COSTS]
+                .concat()
+        )
     );
     expect_test::expect_file!["../../../../docs/settings.md"].assert_eq(&page);
 }

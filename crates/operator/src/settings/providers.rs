@@ -1,6 +1,8 @@
 //! Which providers are on.
 
-use super::{Reader, declared};
+use joiner_settings::Reader;
+
+use super::declared;
 
 /// A provider that this program has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +43,7 @@ pub fn chosen<'k>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Values;
+    use joiner_settings::Values;
 
     const KNOWN: [Known; 3] = [
         Known { name: "kwok", endpoint: None },

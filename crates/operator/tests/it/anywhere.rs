@@ -21,10 +21,11 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values},
+    settings::Settings,
     stop::Stop,
 };
 use joiner_realparts::control_plane::{ControlPlane, Options, Parts};
+use joiner_settings::Values;
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},

@@ -19,9 +19,10 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values, declared},
+    settings::{Settings, declared},
     stop::Stop,
 };
+use joiner_settings::Values;
 use joiner_vcenter::{GuestEvent, Inventory, VCenter};
 use joiner_vim::{
     Credentials, Method, MoRef, Transport, Vim, VimSettings,

@@ -14,9 +14,10 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values},
+    settings::Settings,
     stop::Stopper,
 };
+use joiner_settings::Values;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tracing::{

@@ -16,15 +16,16 @@ const PASSWORD: [&str; 2] = ["password", "GOVC_PASSWORD"];
 /// A folder with a user's name and password: a Secret that is mounted. Whoever changes the Secret
 /// changes the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CredentialsFolder(PathBuf);
+pub struct CredentialsFolder(PathBuf);
 
 impl CredentialsFolder {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    /// The folder at this path.
+    pub fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
     /// Name and password as they are now.
-    pub(crate) fn read(&self) -> Result<Credentials, String> {
+    pub fn read(&self) -> Result<Credentials, String> {
         Ok(Credentials::new(self.file(USERNAME)?, self.file(PASSWORD)?))
     }
 
@@ -49,7 +50,7 @@ impl CredentialsFolder {
     }
 
     /// Reads the files at each login. While they cannot be read, what they said last counts.
-    pub(crate) fn source(self) -> CredentialsSource {
+    pub fn source(self) -> CredentialsSource {
         let last = Mutex::new(Credentials::new("", ""));
         Arc::new(move || {
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
