@@ -15,6 +15,7 @@ pub mod choice;
 pub mod class;
 #[cfg(feature = "testing")]
 pub mod conformance;
+pub mod doctor;
 mod error;
 pub mod homes;
 pub mod inputs;
@@ -27,6 +28,7 @@ mod providers;
 pub mod shape;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod types;
 
 pub use error::CloudError;
 pub use provider::{

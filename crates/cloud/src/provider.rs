@@ -39,6 +39,11 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// The labels it fills in besides Karpenter's own, and what it does not let users set.
     fn well_known(&self) -> WellKnown;
 
+    /// Labels that a class itself gave to these types, its own, so that pods may ask for them.
+    fn labels_of(&self, _types: &[Arc<InstanceType>]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Hears which cluster it acts for, before anything else is asked of it: the UID of the namespace
     /// `kube-system`, which no other cluster has. Names of clusters may be given twice.
     fn acts_for(&self, _cluster_uid: &str) {}

@@ -1,7 +1,5 @@
 //! Every setting of KWOK, once.
 
-#![expect(clippy::doc_markdown, reason = "helps are shown where backticks would be")]
-
 use joiner_settings::settings;
 
 settings! {

@@ -8,7 +8,6 @@
 pub mod declared;
 mod gates;
 mod joining;
-pub mod providers;
 pub mod published;
 #[cfg(test)]
 mod tests;

@@ -40,24 +40,17 @@ pub mod settings;
 mod size;
 mod tags;
 mod text;
+mod types;
 mod unavailable;
 mod user_data;
 mod vm;
 mod vm_settings;
 mod zones;
 
-use std::{
-    fmt::{self, Display, Formatter},
-    sync::Arc,
-};
-
-use joiner_core::{
-    instance_type::{Catalog, InstanceType},
-    label::{self, WellKnown},
-    price::UnitPrices,
-};
+use std::fmt::{self, Display, Formatter};
 
 use joiner_cloud::class::ClassKind;
+use joiner_core::price::UnitPrices;
 
 pub use crate::{
     instances::{Hardware, Instances},
@@ -66,6 +59,7 @@ pub use crate::{
     passthrough::HostDevice,
     provider::{Limits, ProviderSettings, Vsphere},
     tags::TopologyCategories,
+    types::{ClassSizes, labels_of},
 };
 
 /// API group of vSphere's `NodeClass`.
@@ -205,25 +199,3 @@ impl Display for NotReady {
 }
 
 impl std::error::Error for NotReady {}
-
-/// The catalog of `pools`, which all use the one class that `types` are from.
-pub fn catalog<P: Into<String>>(
-    types: Vec<InstanceType>,
-    pools: impl IntoIterator<Item = P>,
-) -> Catalog {
-    let own_labels = types.iter().flat_map(|instance_type| instance_type.requirements.iter());
-    let well_known = WellKnown::with(
-        own_labels
-            .map(|(key, _)| key)
-            .filter(|key| !label::WELL_KNOWN.contains(key))
-            .chain(WELL_KNOWN_LABELS)
-            .map(str::to_owned),
-    )
-    .restricting([NODE_CLASS_GROUP.to_owned()]);
-    let types: Arc<[Arc<InstanceType>]> = types.into_iter().map(Arc::new).collect();
-    Catalog {
-        by_pool: pools.into_iter().map(|pool| (pool.into(), Arc::clone(&types))).collect(),
-        well_known,
-        ..Catalog::default()
-    }
-}

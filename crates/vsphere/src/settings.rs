@@ -172,7 +172,29 @@ fn thumbprint(from: &mut Reader<'_>) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use joiner_settings::Values;
+
     use super::*;
+
+    #[test]
+    fn a_password_is_read_and_not_shown() {
+        let mut values = Values::default();
+        for (setting, text) in [
+            (&declared::VSPHERE_ENDPOINT, "https://vcenter.example.org/sdk"),
+            (&declared::VSPHERE_USERNAME, "joiner"),
+            (&declared::VSPHERE_PASSWORD, "hunter2"),
+            (&declared::VSPHERE_PATH, "k8s/prod"),
+        ] {
+            values.give(setting, text);
+        }
+        let mut reader = Reader::new(&values);
+        let access = VsphereAccess::read(&mut reader, "prod", "it is needed");
+        assert_eq!(reader.accept(()).unwrap().warnings, Vec::<String>::new());
+        assert_eq!(access.password.reveal(), "hunter2");
+        assert!(!format!("{access:?}").contains("hunter2"));
+        assert_eq!((&*access.cluster_name, &*access.folder), ("prod", "k8s/prod"));
+        assert_eq!((access.datacenter, access.thumbprint), (None, None));
+    }
 
     #[test]
     fn every_spelling_of_a_vcenter_is_understood() {

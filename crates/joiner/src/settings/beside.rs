@@ -6,9 +6,10 @@ use joiner_operator::settings::{
     PlannerSettings, declared,
     published::{self, Found},
 };
-use joiner_settings::{Reader, Setting, Values};
+use joiner_settings::{Reader, Values};
 
 use crate::{
+    clouds,
     connection::{self, ClusterArgs},
     output,
 };
@@ -23,7 +24,7 @@ pub(super) fn settings(cluster: &ClusterArgs) -> Values {
         let found = connection::find(cluster).await.ok()?;
         let client = connection::client(&found, None).ok()?;
         let lease = declared::LEADER_ELECTION_NAME.default;
-        Some(published::find(&client, lease, &published()).await)
+        Some(published::find(&client, lease, &clouds::ALL.published_settings()).await)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let found = runtime.ok().and_then(|runtime| {
@@ -41,13 +42,6 @@ pub(super) fn settings(cluster: &ClusterArgs) -> Values {
             Values::default()
         }
     }
-}
-
-/// Settings that a controller publishes. Files are on the controller's own computer, and so no other
-/// command can plan by them.
-pub(crate) fn published() -> Vec<&'static Setting> {
-    let of_clouds = joiner_vsphere::settings::declared::COSTS.iter().copied();
-    declared::planner().chain(of_clouds).collect()
 }
 
 /// Settings that were found, unless they are those of another version that this one cannot read.

@@ -2,8 +2,6 @@
 //!
 //! Defaults are texts, since that is what users see and what charts write; a test reads them all.
 
-#![expect(clippy::doc_markdown, reason = "helps are shown where backticks would be")]
-
 use joiner_settings::{Setting, settings};
 
 settings! {

@@ -91,6 +91,7 @@ fn engine(client: &Client, lease_client: Client, clock: &Clock) -> Engine {
         lease_client,
         clock: clock.clone(),
         providers: Providers::new(vec![kwok], Vec::new()),
+        definitions: joiner_api::crd::crds(),
         settings: Settings::read(&Values::default()).unwrap().settings,
         registry: Registry::new(&BUILD).unwrap(),
         cluster: None,

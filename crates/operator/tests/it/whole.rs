@@ -152,6 +152,7 @@ async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64, features: 
         liveness: Liveness::new(clock.clone()),
         clock,
         providers: Providers::new(on, Vec::new()),
+        definitions: crds(),
         settings: settings(features),
         registry: Registry::new(&BUILD).unwrap(),
         cluster: None,

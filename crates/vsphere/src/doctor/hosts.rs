@@ -44,8 +44,9 @@ fn judge(
 
 #[cfg(test)]
 mod tests {
+    use joiner_cloud::doctor::Severity;
+
     use super::*;
-    use crate::doctor::Severity;
 
     fn object(id: &str) -> MoRef {
         MoRef::new("Datastore", id)

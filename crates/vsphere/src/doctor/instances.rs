@@ -143,10 +143,10 @@ fn names_of(vms: &[&Vm]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use joiner_cloud::order::ClaimId;
+    use joiner_cloud::{doctor::Severity, order::ClaimId};
 
     use super::*;
-    use crate::{doctor::Severity, marks::Mark, vm::Power};
+    use crate::{marks::Mark, vm::Power};
 
     const CLUSTER: &str = "prod";
 

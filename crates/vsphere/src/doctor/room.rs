@@ -69,8 +69,10 @@ pub(crate) fn pool(
 mod tests {
     use joiner_vim::MoRef;
 
+    use joiner_cloud::doctor::Severity;
+
     use super::*;
-    use crate::{doctor::Severity, inventory::Named};
+    use crate::inventory::Named;
 
     #[test]
     fn a_tenth_or_twenty_gib_stay_free() {

@@ -76,8 +76,9 @@ pub(crate) fn clocks(address: &str, here: Timestamp, there: Timestamp) -> Findin
 
 #[cfg(test)]
 mod tests {
+    use joiner_cloud::doctor::Severity;
+
     use super::*;
-    use crate::doctor::Severity;
 
     fn about(version: &str, api_type: &str) -> About {
         About {

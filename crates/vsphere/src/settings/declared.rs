@@ -1,7 +1,5 @@
 //! Every setting of vSphere, once. Flags and variables are those of its predecessor.
 
-#![expect(clippy::doc_markdown, reason = "helps are shown where backticks would be")]
-
 use joiner_settings::settings;
 
 settings! {

@@ -3,13 +3,18 @@
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
-use joiner_cloud::{CloudProvider, bootstrap::Secret, class::NodeClass, needs::SecretName};
+use joiner_cloud::{
+    CloudProvider,
+    bootstrap::Secret,
+    class::NodeClass,
+    doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity},
+    needs::SecretName,
+};
 use joiner_vcenter::{
     Inventory, PoolBounds,
     inventory::{Account, Network},
 };
 use joiner_vim::spec::{ConfigSpec, ExtraConfig};
-use joiner_vsphere::doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity};
 use serde_json::{Value, json};
 
 use crate::bench::{World, class, condition, order};

@@ -73,7 +73,7 @@ async fn a_real_api_server_is_asked_for_lists_only() {
     let expected = "the cluster does not have nodepools.karpenter.sh";
     assert!(refused.stderr.contains(expected), "{refused}");
 
-    for definition in joiner_api::crd::crds() {
+    for definition in joiner::house::definitions() {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         create(&plane, path, serde_json::to_value(definition).unwrap()).await;
     }

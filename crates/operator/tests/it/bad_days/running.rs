@@ -102,6 +102,7 @@ impl Running {
             lease_client: client(),
             clock: self.stage.context.clock.clone(),
             providers: Providers::new(on, Vec::new()),
+            definitions: joiner_api::crd::crds(),
             settings,
             registry: self.metrics.clone(),
             cluster: None,

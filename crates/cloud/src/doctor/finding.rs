@@ -1,7 +1,8 @@
 //! What is found.
 
-use joiner_cloud::class::ClassCondition;
 use serde::Serialize;
+
+use crate::class::ClassCondition;
 
 /// How bad something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -38,15 +39,16 @@ pub struct Finding {
 
 /// What findings are about.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Subject<'s> {
+pub struct Subject<'s> {
     /// What is looked at, in a word.
-    pub(crate) check: &'static str,
+    pub check: &'static str,
     /// The object.
-    pub(crate) object: &'s str,
+    pub object: &'s str,
 }
 
 impl<'s> Subject<'s> {
-    pub(crate) fn new(check: &'static str, object: &'s str) -> Self {
+    /// What this check finds about an object.
+    pub fn new(check: &'static str, object: &'s str) -> Self {
         Self { check, object }
     }
 
@@ -56,29 +58,29 @@ impl<'s> Subject<'s> {
     }
 
     /// It is as it has to be.
-    pub(crate) fn fine(&self, text: impl Into<String>) -> Finding {
+    pub fn fine(&self, text: impl Into<String>) -> Finding {
         self.finding(Severity::Ok, "Ok", text.into(), String::new())
     }
 
     /// It works, but.
-    pub(crate) fn warning(&self, code: &str, message: &str) -> Finding {
+    pub fn warning(&self, code: &str, message: &str) -> Finding {
         let (text, remedy) = parts(message);
         self.finding(Severity::Warning, code, text, remedy)
     }
 
     /// It has to be mended.
-    pub(crate) fn problem(&self, code: &str, message: &str) -> Finding {
+    pub fn problem(&self, code: &str, message: &str) -> Finding {
         let (text, remedy) = parts(message);
         self.finding(Severity::Problem, code, text, remedy)
     }
 
     /// Nobody can say.
-    pub(crate) fn not_checked(&self, why: impl Into<String>) -> Finding {
+    pub fn not_checked(&self, why: impl Into<String>) -> Finding {
         self.finding(Severity::NotChecked, "NotChecked", why.into(), String::new())
     }
 
     /// What a condition says; `fine` is what is so where it holds.
-    pub(crate) fn condition(&self, condition: &ClassCondition, fine: String) -> Finding {
+    pub fn condition(&self, condition: &ClassCondition, fine: String) -> Finding {
         match condition.holds {
             Some(true) => self.fine(fine),
             Some(false) => self.problem(&condition.reason, &condition.message),
