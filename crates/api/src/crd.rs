@@ -12,17 +12,26 @@ use crate::{
     node_claim::NodeClaim, node_overlay::NodeOverlay, node_pool::NodePool, schema,
 };
 
-/// The CRDs of everything that Joiner serves, in the order in which they are printed.
+/// The CRDs of all kinds of this crate, in the order in which they are printed.
 ///
 /// Use these and not the `crd()` of a kind: that one is kube's, and differs from Karpenter's.
 pub fn crds() -> Vec<CustomResourceDefinition> {
+    karpenter_crds().into_iter().chain([kwok_node_class()]).collect()
+}
+
+/// The CRDs of the kinds that belong to no cloud, in the order in which they are printed.
+pub fn karpenter_crds() -> Vec<CustomResourceDefinition> {
     vec![
         crd::<NodePool>(schema_of::<NodePool>()),
         crd::<NodeClaim>(schema_of::<NodeClaim>()),
         crd::<NodeOverlay>(schema_of::<NodeOverlay>()),
         crd::<CapacityBuffer>(schema_of::<CapacityBuffer>()),
-        crd::<KWOKNodeClass>(without_required_spec(schema_of::<KWOKNodeClass>())),
     ]
+}
+
+/// The CRD of KWOK's `NodeClass`.
+pub fn kwok_node_class() -> CustomResourceDefinition {
+    crd::<KWOKNodeClass>(without_required_spec(schema_of::<KWOKNodeClass>()))
 }
 
 /// A CRD as a YAML document, without a separator.

@@ -48,6 +48,7 @@ pub mod shape;
 pub mod spec;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod types;
 pub mod unavailable;
 
 pub use error::CloudError;

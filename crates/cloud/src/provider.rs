@@ -43,6 +43,11 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// The labels it fills in besides Karpenter's own, and what it does not let users set.
     fn well_known(&self) -> WellKnown;
 
+    /// Labels that a class itself gave to these types, its own, so that pods may ask for them.
+    fn labels_of(&self, _types: &[Arc<InstanceType>]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Hears which cluster it acts for and what there is in it, before anything else is asked of it.
     fn begin(&self, _cluster: &Cluster) {}
 

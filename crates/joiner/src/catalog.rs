@@ -1,26 +1,25 @@
-//! Which instances each pool can have.
+//! Which instances each pool can have, where no cloud is asked.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use joiner_api::{node_class_reference::NodeClassReference, node_pool::NodePool};
-use joiner_cloud::class::ClassKind;
-use joiner_core::{
-    instance_type::{Catalog, InstanceType},
-    pool::Readiness,
-    snapshot::Snapshot,
+use joiner_cloud::{
+    class::{ClassKind, NodeClass},
+    types::{NoTypes, TypeSource},
 };
+use joiner_core::{instance_type::Catalog, pool::Readiness, snapshot::Snapshot};
 use joiner_kwok::catalog_file::{self, CatalogFile};
-use joiner_operator::objects::{self, Objects};
-use joiner_vsphere::NodeClass;
+use joiner_operator::{
+    catalog::{Closed, Why, class_of, is_of, pool_types},
+    objects::{self, Objects},
+};
 
 use crate::{
     cli::InputArgs,
+    clouds::{Class, CloudKind, Configured},
     errors::{Failure, chain},
     settings::Settings,
 };
-
-/// Classes that instances are known of.
-pub(crate) const CLASSES: [ClassKind; 2] = [joiner_kwok::NODE_CLASS, joiner_vsphere::NODE_CLASS];
 
 /// The instances of all pools, and what there is to say about them.
 #[derive(Debug, Default)]
@@ -44,69 +43,53 @@ impl Instances {
             let catalog = catalog_file("--instance-types", path)?.catalog(names);
             return Ok(Self { catalog, ..Self::default() });
         }
-        let mut kwok = Vec::new();
-        let mut vsphere: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let mut problems = Vec::new();
-        for pool in &objects.node_pools {
-            let class = class_of(pool);
-            match (class.group.as_str(), class.kind.as_str()) {
-                (joiner_kwok::NODE_CLASS_GROUP, joiner_kwok::NODE_CLASS_KIND) => {
-                    kwok.push(name(pool));
+        Self::of_clouds(objects, &settings.clouds, args.is_live())
+    }
+
+    /// The instances of these clouds, as their classes have them. `live` says whether the objects are
+    /// those of a cluster.
+    pub(crate) fn of_clouds(
+        objects: &Objects,
+        clouds: &[Configured],
+        live: bool,
+    ) -> Result<Self, Failure> {
+        let kinds: Vec<&CloudKind> = clouds.iter().map(|configured| configured.kind).collect();
+        let sources = sources(objects, clouds)?;
+        let sources: Vec<&dyn TypeSource> = sources.iter().map(AsRef::as_ref).collect();
+        let class = |kind: &ClassKind, name: &str| node_class(objects, &kinds, kind, name);
+        let found = pool_types(&sources, &objects.node_pools, class);
+        let mut problems: Vec<String> =
+            objects.node_pools.iter().filter_map(|pool| unknown_class(pool, &kinds)).collect();
+        let mut not_ready = BTreeMap::new();
+        // A problem of a class is told once, with all of its pools.
+        let mut without: BTreeMap<(&str, &str, &str), (&Closed, Vec<&str>)> = BTreeMap::new();
+        for pool in objects.node_pools.iter().map(|pool| name(pool)) {
+            match found.closed.get(pool) {
+                None => {}
+                Some(Closed { why: Why::NoTypes(NoTypes::NotReady(why)), .. }) => {
+                    not_ready.insert(pool.to_owned(), why.clone());
                 }
-                (joiner_vsphere::NODE_CLASS_GROUP, joiner_vsphere::NODE_CLASS_KIND) => {
-                    vsphere.entry(class.name).or_default().push(name(pool).to_owned());
+                Some(closed) => {
+                    let class = &closed.class;
+                    let entry = without.entry((
+                        class.group.as_str(),
+                        class.kind.as_str(),
+                        class.name.as_str(),
+                    ));
+                    entry.or_insert_with(|| (closed, Vec::new())).1.push(pool);
                 }
-                _ => problems.push(without_types(pool, &class)),
             }
         }
-        let mut found = Self::default();
-        let mut parts = Vec::new();
-        if !kwok.is_empty() || vsphere.is_empty() {
-            parts.push(match &settings.kwok_instance_types {
-                Some(path) => catalog_file("--instance-types-file-path", path)?.catalog(kwok),
-                None => joiner_kwok::catalog(kwok),
-            });
-        }
-        for (class, pools) in vsphere {
-            let Some(object) = vsphere_class(objects, &class) else {
-                problems.push(without_class(&class, &pools, args.is_live()));
-                continue;
-            };
-            match found.vsphere_types(object, &pools, &settings.vsphere) {
-                Ok(types) => parts.push(joiner_vsphere::catalog(types, pools)),
-                Err(problem) => problems.push(problem),
+        problems.extend(without.values().map(|(Closed { class, why }, pools)| match why {
+            Why::NoTypes(NoTypes::Unreadable(problem) | NoTypes::NotReady(problem)) => {
+                unreadable(objects, class, problem)
             }
-        }
+            Why::NoClass => without_class(class, &kinds, pools, live),
+        }));
         if !problems.is_empty() {
             return Err(Failure::BadInput(problems));
         }
-        found.catalog = Catalog::merged(&parts);
-        Ok(found)
-    }
-
-    /// The types of a class. One that cannot be used has none, and its `pools` are not ready.
-    fn vsphere_types(
-        &mut self,
-        object: &objects::NodeClass,
-        pools: &[String],
-        settings: &joiner_vsphere::Settings,
-    ) -> Result<Vec<InstanceType>, String> {
-        let place = object.place.as_ref();
-        let class = NodeClass::read(&object.object).map_err(|error| match place {
-            Some(place) => format!("{place}: {error}"),
-            None => error.to_string(),
-        })?;
-        match class.instances(settings) {
-            Ok(instances) => {
-                self.notes.extend(instances.notes);
-                Ok(instances.types)
-            }
-            Err(not_ready) => {
-                let why = not_ready.to_string();
-                self.not_ready.extend(pools.iter().map(|pool| (pool.clone(), why.clone())));
-                Ok(Vec::new())
-            }
-        }
+        Ok(Self { catalog: found.catalog, not_ready, notes: found.notes })
     }
 
     /// Takes pools out of use whose class is unfit, as the class's controller would.
@@ -121,47 +104,118 @@ impl Instances {
     }
 }
 
+/// The types of the clouds that have pools here. Where none has, of those that no setting turns on.
+fn sources(objects: &Objects, clouds: &[Configured]) -> Result<Vec<Box<dyn TypeSource>>, Failure> {
+    let has_pools = |configured: &&Configured| {
+        objects.node_pools.iter().filter_map(|pool| class_of(pool)).any(|reference| {
+            configured.kind.classes.iter().any(|class| is_of(reference, &class.kind))
+        })
+    };
+    let is_default = |configured: &&Configured| configured.kind.settings.turned_on_by.is_none();
+    let types = |configured: &Configured| configured.cloud.types();
+    if clouds.iter().any(|configured| has_pools(&configured)) {
+        clouds.iter().filter(has_pools).map(types).collect()
+    } else {
+        clouds.iter().filter(is_default).map(types).collect()
+    }
+}
+
 fn name(pool: &NodePool) -> &str {
     pool.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn class_of(pool: &NodePool) -> NodeClassReference {
-    pool.spec.template.spec.node_class_ref.clone().unwrap_or_default()
+/// What the clouds say of the class that is meant.
+fn known<'k>(kinds: &[&'k CloudKind], reference: &NodeClassReference) -> Option<&'k Class> {
+    kinds.iter().flat_map(|kind| kind.classes).find(|class| is_of(reference, &class.kind))
 }
 
-/// What to say of a pool whose instances nobody knows.
-fn without_types(pool: &NodePool, class: &NodeClassReference) -> String {
-    format!(
+fn object<'o>(
+    objects: &'o Objects,
+    reference: &NodeClassReference,
+) -> Option<&'o objects::NodeClass> {
+    objects.node_classes.iter().find(|object| {
+        object.group == reference.group
+            && object.kind == reference.kind
+            && object.name == reference.name
+    })
+}
+
+/// A class among the objects. Of a kind whose types do not depend on it, it need not be there.
+fn node_class(
+    objects: &Objects,
+    kinds: &[&CloudKind],
+    kind: &ClassKind,
+    name: &str,
+) -> Option<Arc<NodeClass>> {
+    let reference = NodeClassReference {
+        group: kind.group.to_owned(),
+        kind: kind.kind.to_owned(),
+        name: name.to_owned(),
+    };
+    let empty = || NodeClass {
+        group: kind.group.to_owned(),
+        api_version: kind.version.to_owned(),
+        kind: kind.kind.to_owned(),
+        name: name.to_owned(),
+        ..NodeClass::default()
+    };
+    let class = match object(objects, &reference) {
+        Some(object) => object.of_kind(kind).unwrap_or_else(|| NodeClass {
+            // Its metadata makes no sense, which matters to no type.
+            spec: object.object["spec"].clone(),
+            status: object.object["status"].clone(),
+            ..empty()
+        }),
+        None if known(kinds, &reference).is_some_and(|class| class.has_types) => return None,
+        None => empty(),
+    };
+    Some(Arc::new(class))
+}
+
+/// What to say of a pool whose class no cloud knows.
+fn unknown_class(pool: &NodePool, kinds: &[&CloudKind]) -> Option<String> {
+    let class = class_of(pool).cloned().unwrap_or_default();
+    if known(kinds, &class).is_some() {
+        return None;
+    }
+    Some(format!(
         "NodePool {:?}: spec.template.spec.nodeClassRef is {} {:?} of group {:?}, whose instances \
          are not known here: list them in a file and give it with --instance-types",
         name(pool),
         class.kind,
         class.name,
         class.group
-    )
+    ))
 }
 
-fn vsphere_class<'o>(objects: &'o Objects, name: &str) -> Option<&'o objects::NodeClass> {
-    objects.node_classes.iter().find(|object| {
-        object.group == joiner_vsphere::NODE_CLASS_GROUP
-            && object.kind == joiner_vsphere::NODE_CLASS_KIND
-            && object.name == name
-    })
+/// What to say of a class that the API server would refuse.
+fn unreadable(objects: &Objects, class: &NodeClassReference, problem: &str) -> String {
+    match object(objects, class).and_then(|object| object.place.as_ref()) {
+        Some(place) => format!("{place}: {problem}"),
+        None => problem.to_owned(),
+    }
 }
 
 /// What to say of pools whose class is not among the objects.
-fn without_class(class: &str, pools: &[String], live: bool) -> String {
+fn without_class(
+    class: &NodeClassReference,
+    kinds: &[&CloudKind],
+    pools: &[&str],
+    live: bool,
+) -> String {
     let pools: Vec<String> = pools.iter().map(|pool| format!("{pool:?}")).collect();
     let what_to_do = if live {
-        "in the cluster: create it, give it with --with, or correct the name"
+        "in the cluster: create it, give it with --with, or correct the name".to_owned()
     } else {
-        "in the files: add what `kubectl get vspherenodeclasses -o yaml` prints"
+        let plural = known(kinds, class).map_or("nodeclasses", |class| class.kind.plural);
+        format!("in the files: add what `kubectl get {plural} -o yaml` prints")
     };
     format!(
-        "NodePool {}: spec.template.spec.nodeClassRef is {} {class:?}, which is not {what_to_do}, \
+        "NodePool {}: spec.template.spec.nodeClassRef is {} {:?}, which is not {what_to_do}, \
          or list the instances in a file and give it with --instance-types",
         pools.join(", "),
-        joiner_vsphere::NODE_CLASS_KIND
+        class.kind,
+        class.name,
     )
 }
 

@@ -11,8 +11,9 @@ use joiner_clock::SPEEDS;
 use crate::{
     bench::BenchArgs,
     build::VERSION,
+    clouds,
     connection::ClusterArgs,
-    doctor::Examined,
+    doctor::Doctor,
     output::Format,
     run::Controller,
     settings::{Given, RawSettings},
@@ -70,31 +71,6 @@ pub(crate) enum Explain {
     /// Say what would happen if nodes were drained now: in which order pods leave, where they go,
     /// what keeps them, and which instances would be made
     Drain(Box<ExplainDrainArgs>),
-}
-
-/// What to look at.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Doctor {
-    /// Look at a vCenter, and at the VsphereNodeClasses whose instances it would make
-    ///
-    /// Only reads, and ends its sessions. Exits with 1 when something has to be mended.
-    Vsphere(Box<DoctorVsphereArgs>),
-}
-
-/// `joiner doctor vsphere`.
-#[derive(Debug, Args)]
-pub(crate) struct DoctorVsphereArgs {
-    /// VsphereNodeClasses: files, folders, or - for stdin; without it those of the cluster, where one
-    /// is reached
-    #[arg(short = 'f', long = "filename", value_name = "PATH", num_args = 1..)]
-    pub(crate) files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-    /// How to print what is found
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) output: Format,
-    #[command(flatten)]
-    pub(crate) settings: Given<Examined>,
 }
 
 /// What to do in the laboratory.
@@ -290,14 +266,27 @@ pub(crate) struct InputArgs {
     /// try: files, folders, or - for stdin; of two objects of one name the file's counts
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "files")]
     pub(crate) with: Vec<PathBuf>,
-    /// The instances that can be had, for every NodePool; without it, KWOK's for KWOKNodeClasses and
-    /// those that VsphereNodeClasses list
-    #[arg(long, value_name = "FILE")]
+    /// The instances that can be had, for every NodePool
+    #[arg(long, value_name = "FILE", help = instance_types_help())]
     pub(crate) instance_types: Option<PathBuf>,
     /// Judge as of this moment instead of now, such as 2026-01-31T22:00:00Z: what ends or opens with
     /// time is read as it is then
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,
+}
+
+fn instance_types_help() -> String {
+    let told: Vec<&str> = clouds::ALL.iter().map(|kind| kind.types_told).collect();
+    let without = listed_in_words(&told);
+    format!("The instances that can be had, for every NodePool; without it, {without}")
+}
+
+/// Several things in a sentence: `a, b and c`.
+fn listed_in_words(things: &[&str]) -> String {
+    match things {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => things.concat(),
+    }
 }
 
 fn moment(text: &str) -> Result<Timestamp, String> {

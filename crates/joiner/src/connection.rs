@@ -47,6 +47,11 @@ impl Found {
     }
 }
 
+/// How a server is reached, where that is not directly.
+pub(crate) fn way_told(what: &str, address: &str, way: &Way) -> Option<String> {
+    (*way != Way::Direct).then(|| format!("{what} at {address} is reached {way}"))
+}
+
 /// The proxies that variables name.
 pub(crate) fn proxies() -> Result<Proxies, Failure> {
     let variable = |name: &str| std::env::var(name).ok();

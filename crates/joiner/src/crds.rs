@@ -2,14 +2,15 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
+use crate::clouds::{self, Clouds};
+
 /// All of them, in the order in which they are printed.
-pub(crate) fn all() -> Vec<CustomResourceDefinition> {
-    let of_vsphere = serde_json::from_value(joiner_vsphere::crd()).expect("it is a definition");
-    joiner_api::crd::crds().into_iter().chain([of_vsphere]).collect()
+pub(crate) fn all(clouds: Clouds) -> Vec<CustomResourceDefinition> {
+    joiner_api::crd::karpenter_crds().into_iter().chain(clouds.crds()).collect()
 }
 
 /// All of them as one stream of YAML documents.
 pub(crate) fn text() -> String {
-    let crds: Vec<String> = all().iter().map(joiner_api::crd::to_yaml).collect();
+    let crds: Vec<String> = all(clouds::ALL).iter().map(joiner_api::crd::to_yaml).collect();
     format!("---\n{}", crds.join("---\n"))
 }

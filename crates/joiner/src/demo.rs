@@ -17,6 +17,7 @@ use self::vsphere::Estate;
 
 use crate::{
     cli::{DemoArgs, DemoProvider},
+    clouds,
     errors::{Exit, Failure},
     lab,
 };
@@ -36,7 +37,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
 pub(crate) fn laboratory(setup: Setup) -> Lab {
     let lab = Lab::new(setup);
     let admin = lab.caller("admin");
-    for definition in joiner_api::crd::crds() {
+    // Classes of other clouds are defined by the estates that have them.
+    let of_nodes_alone = clouds::ALL.defaults().flat_map(|kind| (kind.crds)());
+    for definition in joiner_api::crd::karpenter_crds().into_iter().chain(of_nodes_alone) {
         let definition = serde_json::to_value(definition).expect("definitions are data");
         lab::create(lab.server(), &admin, definition).expect("our own definitions are valid");
     }

@@ -1,84 +1,113 @@
-//! `joiner doctor`: what would keep instances from being made, before anybody waits for one.
+//! `joiner doctor`: what would keep instances from being made, before a pod waits for one.
 //!
-//! The provider says what is found (`joiner_cloud::doctor`). This command reads the classes and
-//! prints the findings.
+//! Each cloud of the table says what is found of it (`joiner_cloud::doctor`); here its classes are
+//! looked for, and what was found is printed.
 
-use std::{collections::BTreeMap, io, time::Duration};
+use std::{collections::BTreeMap, io, path::PathBuf, time::Duration};
 
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, error::ErrorKind};
 use joiner_clock::Clock;
 use joiner_cloud::{
-    CloudProvider,
-    class::NodeClass,
+    class::{ClassKind, NodeClass},
     doctor::{ClaimSeen, Finding, Patient, Report, SecretSeen, Severity, Summary},
     needs::SecretName,
 };
-use joiner_operator::{
-    answers, files, live,
-    objects::Objects,
-    settings::{Accepted, Reader, Setting, declared},
-};
-use joiner_vim::{Vim, VimSettings};
-use joiner_vsphere::{NODE_CLASS, NODE_CLASS_KIND, ProviderSettings, Vsphere, doctor::secret_of};
+use joiner_operator::{answers, files, live, objects::Objects, settings::declared};
+use joiner_settings::{Accepted, Reader, Setting, Values};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 
 use crate::{
-    cli::{Doctor, DoctorVsphereArgs},
-    connection,
+    clouds::{self, CloudKind, Clouds, DoctorKind},
+    connection::{self, ClusterArgs},
     errors::{Exit, Failure, chain},
     output::{self, Format},
-    run::way_to_vcenter,
-    settings::{Declares, VsphereAccess},
+    settings::{given, with_settings},
     text::{self, Align, BAD, BOLD, Cell, DIM, GOOD, Table, WAITS, styled},
 };
 
-/// For how long a vCenter that does not answer is asked again: somebody is waiting.
+/// For how long the API server may take to show a Secret: a person is waiting.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the doctor goes by: what `joiner run` goes by where it is about the vCenter.
+/// A cloud to look at, and how: `joiner doctor` with the name of the cloud.
 #[derive(Debug)]
-pub(crate) struct Examined;
+pub(crate) struct Doctor {
+    kind: &'static CloudKind,
+    how: &'static DoctorKind,
+    args: DoctorArgs,
+    values: Values,
+}
 
-impl Declares for Examined {
-    const SETTINGS: &[&[&Setting]] = &[&[&declared::CLUSTER_NAME], declared::VSPHERE];
+/// What is the same for all clouds. The comments on fields are the help that `--help` prints.
+#[derive(Debug, Args)]
+struct DoctorArgs {
+    #[arg(short = 'f', long = "filename", value_name = "PATH", num_args = 1..)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// How to print what is found
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+}
+
+/// What a doctor goes by: what `joiner run` goes by where it is about the cloud.
+fn settings(kind: &CloudKind) -> Vec<&'static Setting> {
+    let name = kind.settings.needs_cluster_name.then_some(&declared::CLUSTER_NAME);
+    name.into_iter().chain(kind.settings.access.iter().copied()).collect()
+}
+
+/// A command with a subcommand for each cloud that has a doctor.
+pub(crate) fn with_doctors(command: Command, clouds: Clouds) -> Command {
+    clouds.doctors().fold(command, |command, (kind, doctor)| {
+        let own = DoctorArgs::augment_args(Command::new(kind.name))
+            .about(doctor.about)
+            .long_about(format!("{}\n\n{}", doctor.about, doctor.details))
+            .mut_arg("files", |files| files.help(doctor.files));
+        command.subcommand(with_settings(own, &settings(kind)))
+    })
+}
+
+impl Doctor {
+    /// What was typed after `joiner doctor`.
+    pub(crate) fn of(matches: &ArgMatches, clouds: Clouds) -> Result<Self, Error> {
+        let missing = || Error::raw(ErrorKind::MissingSubcommand, "name what to look at");
+        let (name, matches) = matches.subcommand().ok_or_else(missing)?;
+        let mut doctors = clouds.doctors();
+        let (kind, how) = doctors.find(|(kind, _)| kind.name == name).ok_or_else(missing)?;
+        let args = DoctorArgs::from_arg_matches(matches)?;
+        Ok(Self { kind, how, args, values: given(matches, &settings(kind)) })
+    }
+}
+
+impl FromArgMatches for Doctor {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Self::of(matches, clouds::ALL)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for Doctor {
+    fn augment_subcommands(command: Command) -> Command {
+        with_doctors(command, clouds::ALL)
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        clouds::ALL.doctors().any(|(kind, _)| kind.name == name)
+    }
 }
 
 /// Runs `joiner doctor`.
-pub(crate) fn run(what: &Doctor) -> Result<Exit, Failure> {
-    match what {
-        Doctor::Vsphere(args) => vsphere(args),
-    }
-}
-
-fn vsphere(args: &DoctorVsphereArgs) -> Result<Exit, Failure> {
-    let mut reader = Reader::new(args.settings.values());
-    let access = VsphereAccess::read(&mut reader, "there is no vCenter to look at without it");
-    let Accepted { settings: access, warnings } =
-        reader.accept(access).map_err(Failure::BadInput)?;
-    for warning in warnings {
-        output::talk(&format!("joiner: {warning}"));
-    }
-    let (line, vim_settings) = way_to_vcenter(&access)?;
-    let vim_settings =
-        VimSettings { patience: PATIENCE, request_timeout: PATIENCE * 3, ..vim_settings };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Ended(format!("cannot start: {error}")))?;
-    let findings = runtime.block_on(async {
-        let patient = patient(args, &access).await?;
-        let at = format!("{} {}", access.authority, line.way());
-        output::progress(&format!("looking at the vCenter at {at}"));
-        let clock = Clock::wall();
-        let settings = ProviderSettings {
-            datacenter: access.datacenter.clone(),
-            ..ProviderSettings::new(&access.cluster_name, &access.folder)
-        };
-        let vim = Vim::new(vim_settings, line, clock.clone());
-        Ok::<_, Failure>(Vsphere::new(vim, clock, settings).examine(&patient).await)
-    })?;
-    let report = Report::of(findings);
-    match args.output {
+pub(crate) fn run(asked: &Doctor) -> Result<Exit, Failure> {
+    let report = report(asked)?;
+    match asked.args.output {
         Format::Json => output::json(&report)?,
         Format::Yaml => output::yaml(&report)?,
         Format::Table => output::text(&render(&report, false))?,
@@ -87,49 +116,118 @@ fn vsphere(args: &DoctorVsphereArgs) -> Result<Exit, Failure> {
     Ok(if report.summary.problems > 0 { Exit::Violated } else { Exit::Success })
 }
 
-/// What is looked at, from files or from the cluster.
-async fn patient(args: &DoctorVsphereArgs, access: &VsphereAccess) -> Result<Patient, Failure> {
-    let address = access.authority.clone();
-    let is_named = args.cluster.kubeconfig.is_some() || args.cluster.context.is_some();
-    if !args.files.is_empty() {
-        if is_named {
-            return Err(Failure::bad_input(
-                "-f reads files, --kubeconfig and --context lead to a cluster: give one of them",
-            ));
-        }
-        let objects = files::read(&args.files, io::stdin().lock())
-            .map_err(|error| Failure::bad_input(chain(&error)))?;
-        let classes = classes(&objects);
-        if classes.is_empty() {
-            return Err(Failure::bad_input(format!(
-                "there is no {NODE_CLASS_KIND} in the files: give what `kubectl get {} -o yaml` \
-                 prints, or leave -f out",
-                NODE_CLASS.plural
-            )));
-        }
-        let why = "NodeClaims are read from a cluster, and -f reads files: leave it out".to_owned();
-        let secrets = BTreeMap::new();
-        return Ok(Patient { address, classes: Ok(classes), claims: Err(why), secrets });
+/// Looks, and changes nothing.
+pub(crate) fn report(asked: &Doctor) -> Result<Report, Failure> {
+    let Doctor { kind, how, args, values } = asked;
+    let mut reader = Reader::new(values);
+    let cluster_name = kind.cluster_name(&mut reader, how.needed);
+    let examined = (how.read)(&mut reader, cluster_name, how.needed);
+    let Accepted { settings: examined, warnings } =
+        reader.accept(examined).map_err(Failure::BadInput)?;
+    for warning in warnings {
+        output::talk(&format!("joiner: {warning}"));
     }
-    match of_cluster(args).await {
-        Ok(Seen { objects, secrets }) => {
-            let none = || format!("the cluster has no {NODE_CLASS_KIND}: give one with -f");
-            let classes = Some(classes(&objects)).filter(|classes| !classes.is_empty());
-            let (classes, claims) = (classes.ok_or_else(none), Ok(claims(&objects)));
-            Ok(Patient { address, classes, claims, secrets })
+    let reached = examined.reach(&connection::proxies()?, &Clock::wall())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Ended(format!("cannot start: {error}")))?;
+    let findings = runtime.block_on(async {
+        let looking = Looking { args, kind, how };
+        let patient = looking.patient(examined.address()).await?;
+        output::progress(&format!("looking at {}", reached.at()));
+        Ok::<_, Failure>(reached.examine(&patient).await)
+    })?;
+    Ok(Report::of(findings))
+}
+
+/// What is looked for among the objects of a cluster.
+struct Looking<'l> {
+    args: &'l DoctorArgs,
+    kind: &'static CloudKind,
+    how: &'static DoctorKind,
+}
+
+impl Looking<'_> {
+    fn kinds(&self) -> Vec<ClassKind> {
+        self.kind.classes.iter().map(|class| class.kind).collect()
+    }
+
+    /// A word for each kind of class.
+    fn words(&self, word: impl Fn(&ClassKind) -> &'static str, between: &str) -> String {
+        self.kinds().iter().map(word).collect::<Vec<_>>().join(between)
+    }
+
+    /// What is looked at, from files or from the cluster.
+    async fn patient(&self, address: String) -> Result<Patient, Failure> {
+        let args = self.args;
+        let is_named = args.cluster.kubeconfig.is_some() || args.cluster.context.is_some();
+        if !args.files.is_empty() {
+            if is_named {
+                return Err(Failure::bad_input(
+                    "-f reads files, --kubeconfig and --context lead to a cluster: give one of them",
+                ));
+            }
+            let objects = files::read(&args.files, io::stdin().lock())
+                .map_err(|error| Failure::bad_input(chain(&error)))?;
+            let classes = self.classes(&objects);
+            if classes.is_empty() {
+                return Err(Failure::bad_input(format!(
+                    "there is no {} in the files: give what `kubectl get {} -o yaml` prints, or \
+                     leave -f out",
+                    self.words(|kind| kind.kind, " or "),
+                    self.words(|kind| kind.plural, ",")
+                )));
+            }
+            let why = "NodeClaims are read from a cluster, and -f reads files: leave it out";
+            let (claims, secrets) = (Err(why.to_owned()), BTreeMap::new());
+            return Ok(Patient { address, classes: Ok(classes), claims, secrets });
         }
-        // Who names a cluster means it; otherwise what can be looked at without one is.
-        Err(failure) if is_named => Err(failure),
-        Err(failure) => {
-            let why = match failure {
-                Failure::BadInput(problems) => problems.join("; "),
-                Failure::Output(error) => error.to_string(),
-                Failure::Ended(why) => why,
-            };
-            let classes = Err(format!("no class is given (-f), and no cluster is read: {why}"));
-            let claims = Err("no cluster is read".to_owned());
-            Ok(Patient { address, classes, claims, secrets: BTreeMap::new() })
+        match self.of_cluster().await {
+            Ok(Seen { objects, secrets }) => {
+                let kinds = self.words(|kind| kind.kind, " or ");
+                let none = || format!("the cluster has no {kinds}: give one with -f");
+                let classes = Some(self.classes(&objects)).filter(|classes| !classes.is_empty());
+                let (classes, claims) = (classes.ok_or_else(none), Ok(claims(&objects)));
+                Ok(Patient { address, classes, claims, secrets })
+            }
+            // A cluster that is named is meant; otherwise what can be looked at without one is.
+            Err(failure) if is_named => Err(failure),
+            Err(failure) => {
+                let why = match failure {
+                    Failure::BadInput(problems) => problems.join("; "),
+                    Failure::Output(error) => error.to_string(),
+                    Failure::Ended(why) => why,
+                };
+                let classes = Err(format!("no class is given (-f), and no cluster is read: {why}"));
+                let claims = Err("no cluster is read".to_owned());
+                Ok(Patient { address, classes, claims, secrets: BTreeMap::new() })
+            }
         }
+    }
+
+    async fn of_cluster(&self) -> Result<Seen, Failure> {
+        let found = connection::find(&self.args.cluster).await?;
+        let url = found.url();
+        output::progress(&format!("reading the cluster at {url} {}", found.way));
+        let client = connection::client(&found, None)?;
+        let read = live::read_only(&client, &["NodeClaim"], &self.kinds()).await;
+        let live = read.map_err(|problems| {
+            let at = |problem| format!("cluster {url}: {}", chain(&problem));
+            Failure::BadInput(problems.into_iter().map(at).collect())
+        })?;
+        let mut secrets = BTreeMap::new();
+        for name in self.classes(&live.objects).iter().flat_map(self.how.secrets) {
+            let seen = look_at_secret(&client, &name).await;
+            secrets.insert(name, seen);
+        }
+        Ok(Seen { objects: live.objects, secrets })
+    }
+
+    fn classes(&self, objects: &Objects) -> Vec<NodeClass> {
+        let kinds = self.kinds();
+        let all = objects.node_classes.iter();
+        all.filter_map(|object| kinds.iter().find_map(|kind| object.of_kind(kind))).collect()
     }
 }
 
@@ -137,24 +235,6 @@ async fn patient(args: &DoctorVsphereArgs, access: &VsphereAccess) -> Result<Pat
 struct Seen {
     objects: Objects,
     secrets: BTreeMap<SecretName, SecretSeen>,
-}
-
-async fn of_cluster(args: &DoctorVsphereArgs) -> Result<Seen, Failure> {
-    let found = connection::find(&args.cluster).await?;
-    let url = found.url();
-    output::progress(&format!("reading the cluster at {url} {}", found.way));
-    let client = connection::client(&found, None)?;
-    let read = live::read_only(&client, &["NodeClaim"], &[NODE_CLASS]).await;
-    let live = read.map_err(|problems| {
-        let at = |problem| format!("cluster {url}: {}", chain(&problem));
-        Failure::BadInput(problems.into_iter().map(at).collect())
-    })?;
-    let mut secrets = BTreeMap::new();
-    for name in classes(&live.objects).iter().filter_map(secret_of) {
-        let seen = look_at_secret(&client, &name).await;
-        secrets.insert(name, seen);
-    }
-    Ok(Seen { objects: live.objects, secrets })
 }
 
 /// What a cluster says of a Secret.
@@ -186,10 +266,6 @@ async fn look_at_secret(client: &Client, secret: &SecretName) -> SecretSeen {
             SecretSeen::Unread(format!("no answer within {} s; ask again", PATIENCE.as_secs()))
         }
     }
-}
-
-fn classes(objects: &Objects) -> Vec<NodeClass> {
-    objects.node_classes.iter().filter_map(|object| object.of_kind(&NODE_CLASS)).collect()
 }
 
 fn claims(objects: &Objects) -> Vec<ClaimSeen> {

@@ -19,9 +19,9 @@ use joiner_operator::{
 use joiner_plan::overlay::{self, Verdict};
 
 use crate::{
-    catalog::{self, Instances},
+    catalog::Instances,
     cli::InputArgs,
-    connection, crds,
+    clouds, connection, crds,
     errors::{Failure, chain},
     output,
     settings::Settings,
@@ -176,7 +176,7 @@ fn of_files(paths: &[PathBuf]) -> Result<Objects, Failure> {
         }
         output::talk(&format!("joiner: not used: {kinds}"));
     }
-    for note in spelling::unknown_fields(&objects.written, crds::all) {
+    for note in spelling::unknown_fields(&objects.written, || crds::all(clouds::ALL)) {
         output::talk(&format!("joiner: {note}"));
     }
     Ok(objects)
@@ -185,7 +185,7 @@ fn of_files(paths: &[PathBuf]) -> Result<Objects, Failure> {
 fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
     // Instances that are listed in a file are those of every class.
     let classes =
-        if args.instance_types.is_some() { Vec::new() } else { catalog::CLASSES.to_vec() };
+        if args.instance_types.is_some() { Vec::new() } else { clouds::ALL.class_kinds() };
     let wanted = Wanted {
         classes,
         default_spread: !settings.index.scheduler_config.is_empty(),

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use joiner_clock::Clock;
-use joiner_cloud::{CloudProvider, Off, Providers};
-use joiner_kwok::Kwok;
+use joiner_cloud::{CloudProvider, Providers};
 use joiner_operator::{
     engine::{self, Engine},
     introduction::Introduction,
@@ -12,29 +11,22 @@ use joiner_operator::{
     metrics::Registry,
     probes::{self, Liveness, Readiness},
     random::Random,
-    settings::{
-        Accepted, Reader, Setting, Settings, declared,
-        providers::{self, Known},
-    },
+    settings::{Settings, declared, published},
     stop::{Stop, Stopper},
     throttle::Throttle,
 };
-use joiner_proxy::Way;
-use joiner_vim::{
-    Endpoint, Https, TlsSettings, Vim, VimSettings, settings::InvalidEndpoint,
-    transport::InvalidThumbprint,
-};
-use joiner_vsphere::{Metrics, ProviderSettings, Vsphere};
+use joiner_settings::{Accepted, Reader, Setting, Values};
 use kube::Client;
 
 use crate::{
     build::{BUILD, metrics_page},
-    catalog,
     cli::RunArgs,
-    connection,
+    clouds::{self, Access, CloudKind, Clouds, Opened, Opening},
+    connection::{self, way_told},
+    crds,
     errors::{Exit, Failure, chain},
     lab,
-    settings::{self, Declares, Given, VsphereAccess},
+    settings::Declares,
 };
 
 /// What a controller goes by.
@@ -42,53 +34,51 @@ use crate::{
 pub(crate) struct Controller;
 
 impl Declares for Controller {
-    const SETTINGS: &[&[&Setting]] =
-        &[declared::CONTROLLER, declared::PLANNER, declared::VSPHERE, declared::CLOUDS];
+    fn settings() -> Vec<&'static Setting> {
+        clouds::ALL.controller_settings()
+    }
 }
-
-/// The providers that this program has.
-const PROVIDERS: [Known; 2] = [
-    Known { name: "kwok", endpoint: None },
-    Known { name: VSPHERE, endpoint: Some(declared::VSPHERE_ENDPOINT.variable) },
-];
-
-/// Why vSphere's settings are needed.
-const NEEDED: &str = "the provider vsphere is on and needs it";
-
-/// The name of vSphere's provider.
-const VSPHERE: &str = "vsphere";
 
 /// Settings of the controller and of its clouds.
 #[derive(Debug)]
 pub(crate) struct RunSettings {
     /// The controller's.
     pub(crate) operator: Settings,
-    /// The providers that are on.
-    pub(crate) providers: Vec<&'static Known>,
-    /// What vSphere's instances cost and hide.
-    pub(crate) vsphere: joiner_vsphere::Settings,
-    /// How vSphere's provider reaches its vCenter, if it is on.
-    pub(crate) vsphere_access: Option<VsphereAccess>,
+    /// The clouds that are on.
+    pub(crate) on: Vec<On>,
+}
+
+/// A cloud that is on.
+#[derive(Debug)]
+pub(crate) struct On {
+    pub(crate) kind: &'static CloudKind,
+    pub(crate) access: Box<dyn Access>,
 }
 
 impl RunSettings {
     /// Reads everything before it gives up. `is_set` says whether a variable holds something.
-    fn accept(
-        given: &Given<Controller>,
+    pub(crate) fn accept(
+        clouds: Clouds,
+        values: &Values,
         is_set: impl Fn(&str) -> bool,
     ) -> Result<Accepted<Self>, Vec<String>> {
-        let mut reader = Reader::new(given.values());
-        let operator = Settings::read_from(&mut reader);
-        let endpoint = given.values().get(&declared::VSPHERE_ENDPOINT);
-        let is_given = |variable: &str| {
-            is_set(variable)
-                || (variable == declared::VSPHERE_ENDPOINT.variable && !endpoint.is_empty())
-        };
-        let providers = providers::chosen(&mut reader, &PROVIDERS, is_given);
-        let vsphere = settings::vsphere(&mut reader, &operator.planner);
-        let vsphere_is_on = providers.iter().any(|provider| provider.name == VSPHERE);
-        let vsphere_access = vsphere_is_on.then(|| VsphereAccess::read(&mut reader, NEEDED));
-        reader.accept(Self { operator, providers, vsphere, vsphere_access })
+        let mut reader = Reader::new(values);
+        let mut operator = Settings::read_from(&mut reader);
+        operator.published = published::given(values, clouds.published_settings());
+        let is_given =
+            |setting: &Setting| is_set(setting.variable) || !values.get(setting).is_empty();
+        let chosen = clouds.chosen(&mut reader, is_given);
+        let configured = clouds.read(&mut reader, &operator.planner);
+        let is_on = |kind: &CloudKind| chosen.iter().any(|chosen| chosen.name == kind.name);
+        let mut on = Vec::new();
+        for configured in configured.iter().filter(|configured| is_on(configured.kind)) {
+            let kind = configured.kind;
+            let why = format!("the provider {} is on and needs it", kind.name);
+            let cluster_name = kind.cluster_name(&mut reader, &why);
+            let access = configured.cloud.access(&mut reader, cluster_name, &why);
+            on.push(On { kind, access });
+        }
+        reader.accept(Self { operator, on })
     }
 }
 
@@ -96,7 +86,8 @@ impl RunSettings {
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|text| !text.is_empty());
     let Accepted { settings, warnings } =
-        RunSettings::accept(&args.settings, is_set).map_err(Failure::BadInput)?;
+        RunSettings::accept(clouds::ALL, args.settings.values(), is_set)
+            .map_err(Failure::BadInput)?;
     log::start(&settings.operator.log, &Clock::wall(), BUILD.commit)
         .map_err(|error| Failure::bad_input(chain(&error)))?;
     use_small_pages();
@@ -133,8 +124,9 @@ async fn control(
     let registry = metrics_page()?;
     let mut ways: Vec<String> =
         way_told("the API server", &found.url(), &found.way).into_iter().collect();
-    let providers = clouds(&settings, &client, &registry, &mut ways)?;
-    let name = settings.vsphere_access.as_ref().map(|access| access.cluster_name.as_str());
+    let providers = open(&settings.on, &client, &registry, &mut ways).await?;
+    let has_name = settings.on.iter().any(|on| on.kind.settings.needs_cluster_name);
+    let name = operator.joining.cluster_name.as_deref().filter(|_| has_name);
     let namespace = found.config.default_namespace.clone();
     Introduction::of(operator, &providers, (name, &found.url()), &namespace).tell(BUILD.version);
     for way in ways {
@@ -174,6 +166,7 @@ async fn control(
     let setup = engine::Setup {
         lease_client: connection::client(&found, None)?,
         providers,
+        definitions: crds::all(clouds::ALL),
         client,
         clock: Clock::wall(),
         settings: settings.operator,
@@ -191,96 +184,22 @@ async fn control(
 }
 
 /// The providers that are on, and those that are not. How their clouds are reached is added to `ways`.
-fn clouds(
-    settings: &RunSettings,
+async fn open(
+    on: &[On],
     client: &Client,
     registry: &Registry,
     ways: &mut Vec<String>,
 ) -> Result<Providers, Failure> {
-    let mut on: Vec<Arc<dyn CloudProvider>> = Vec::new();
-    for provider in &settings.providers {
-        match provider.name {
-            "kwok" => on.push(Arc::new(kwok(settings, client)?)),
-            VSPHERE => on.push(vsphere(settings, registry, ways)?),
-            name => unreachable!("{name} is no provider of this program"),
-        }
+    let (proxies, clock) = (connection::proxies()?, Clock::wall());
+    let with = Opening { client, registry, proxies: &proxies, clock: &clock };
+    let mut providers: Vec<Arc<dyn CloudProvider>> = Vec::new();
+    for cloud in on {
+        let Opened { provider, ways: own } = cloud.access.open(&with).await?;
+        providers.push(provider);
+        ways.extend(own);
     }
-    Ok(Providers::new(
-        on,
-        vec![Off {
-            name: VSPHERE,
-            class: joiner_vsphere::NODE_CLASS,
-            variable: declared::VSPHERE_ENDPOINT.variable,
-        }],
-    ))
-}
-
-/// vSphere's provider, made of `settings.vsphere_access` and `settings.vsphere`.
-fn vsphere(
-    settings: &RunSettings,
-    registry: &Registry,
-    ways: &mut Vec<String>,
-) -> Result<Arc<dyn CloudProvider>, Failure> {
-    let Some(access) = &settings.vsphere_access else {
-        return Err(Failure::bad_input("vSphere is on and nobody says where it is"));
-    };
-    let (line, vim_settings) = way_to_vcenter(access)?;
-    ways.extend(way_told("the vCenter", &access.authority, line.way()));
-    let metrics = Metrics::default();
-    registry.add(metrics.clone()).map_err(|error| Failure::Ended(chain(&error)))?;
-    let clock = Clock::wall();
-    let observed = VimSettings { observer: Arc::new(metrics.clone()), ..vim_settings };
-    let vim = Vim::new(observed, line, clock.clone());
-    let settings = ProviderSettings {
-        datacenter: access.datacenter.clone(),
-        instances: settings.vsphere,
-        ..ProviderSettings::new(&access.cluster_name, &access.folder)
-    };
-    Ok(Arc::new(Vsphere::counted(vim, clock, settings, metrics)))
-}
-
-/// How a server is reached, where that is not as everybody expects.
-fn way_told(what: &str, address: &str, way: &Way) -> Option<String> {
-    (*way != Way::Direct).then(|| format!("{what} at {address} is reached {way}"))
-}
-
-/// The way to a vCenter, and who goes it.
-pub(crate) fn way_to_vcenter(access: &VsphereAccess) -> Result<(Arc<Https>, VimSettings), Failure> {
-    let refuse = |setting: &Setting, problem: String| {
-        Failure::bad_input(format!("--{} ({}): {problem}", setting.name, setting.variable))
-    };
-    let endpoint: Endpoint = access.authority.parse().map_err(|error: InvalidEndpoint| {
-        let error = error.of("a vCenter", "https://host:port/sdk");
-        refuse(&declared::VSPHERE_ENDPOINT, error.to_string())
-    })?;
-    let thumbprint = access.thumbprint.as_ref().map(|bytes| {
-        let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        pairs.join(":").parse()
-    });
-    let thumbprint = thumbprint.transpose().map_err(|error: InvalidThumbprint| {
-        refuse(&declared::VSPHERE_THUMBPRINT, error.to_string())
-    })?;
-    let tls = TlsSettings {
-        ca_files: access.ca_files.clone(),
-        thumbprints: Vec::from_iter(thumbprint),
-        insecure: access.insecure,
-        ..TlsSettings::default()
-    };
-    let line = Https::behind(&connection::proxies()?, endpoint, &tls)
-        .map_err(|error| refuse(&declared::VSPHERE_TLS_CA_CERTS, chain(&error)))?;
-    let user_agent = format!("joiner/{} ({})", BUILD.version, access.cluster_name);
-    let settings = VimSettings { user_agent, ..VimSettings::with_source(access.credentials()) };
-    Ok((Arc::new(line), settings))
-}
-
-fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {
-    let clock = Clock::wall();
-    let Some(path) = &settings.operator.planner.instance_types_file else {
-        return Ok(Kwok::new(client.clone(), clock));
-    };
-    let flag = "--instance-types-file-path (INSTANCE_TYPES_FILE_PATH)";
-    let types = catalog::catalog_file(flag, path)?;
-    Ok(Kwok::with_types(client.clone(), clock, types))
+    let kinds: Vec<&CloudKind> = on.iter().map(|on| on.kind).collect();
+    Ok(Providers::new(providers, clouds::ALL.off(&kinds)))
 }
 
 /// Stops when the process is told to end.
@@ -312,7 +231,8 @@ mod tests {
         let cli = Cli::parse_from([&["joiner", "run"], flags].concat());
         let Command::Run(args) = cli.command else { panic!("this is a run") };
         let is_set = |variable: &str| set.contains(&variable);
-        RunSettings::accept(&args.settings, is_set).map_err(|problems| problems.join("\n"))
+        RunSettings::accept(clouds::ALL, args.settings.values(), is_set)
+            .map_err(|problems| problems.join("\n"))
     }
 
     /// What vSphere's provider needs at least.
@@ -339,8 +259,8 @@ mod tests {
         assert_eq!(settings.operator.batch.idle.as_secs(), 2);
         assert!(settings.operator.leader_election.disabled);
         assert_eq!(settings.operator.memory_limit, None);
-        assert_eq!(settings.vsphere.memory_overhead.to_string(), "0.1");
-        let names: Vec<&str> = settings.providers.iter().map(|provider| provider.name).collect();
+        assert!(format!("{:?}", settings.on[0].access).contains("memory_overhead: 0.1"));
+        let names: Vec<&str> = settings.on.iter().map(|on| on.kind.name).collect();
         assert_eq!(names, ["vsphere"]);
     }
 
@@ -352,11 +272,14 @@ mod tests {
         assert!(warnings[0].contains("GOVC_INSECURE"), "{warnings:?}");
         let shown = format!("{settings:?}");
         assert!(!shown.contains("hunter2"), "{shown}");
-        let access = settings.vsphere_access.unwrap();
-        assert_eq!(access.password.reveal(), "hunter2");
-        assert_eq!(access.authority, "vcenter.example.org");
-        assert_eq!((&*access.folder, access.datacenter.as_deref()), ("k8s/prod", Some("dc1")));
-        assert_eq!(access.thumbprint, Some(vec![0xab; 20]));
+        for part in [
+            "authority: \"vcenter.example.org\"",
+            "folder: \"k8s/prod\"",
+            "datacenter: Some(\"dc1\")",
+            &format!("thumbprint: Some({:?})", [0xab; 20]),
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
     }
 
     #[test]
@@ -392,9 +315,11 @@ mod tests {
         let command = Cli::command();
         let run = command.find_subcommand("run").unwrap();
         let flags = run.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg.get_env()?)));
-        // Whoever comes from vSphere's Karpenter keeps their variables.
-        let of_vsphere = |long: &str| declared::VSPHERE.iter().any(|setting| setting.name == long);
-        for (long, variable) in flags.filter(|(long, _)| !of_vsphere(long)) {
+        // The access of a cloud may have the variables of the cloud's predecessor.
+        let access: Vec<&Setting> =
+            clouds::ALL.iter().flat_map(|kind| kind.settings.access).copied().collect();
+        let of_a_cloud = |long: &str| access.iter().any(|setting| setting.name == long);
+        for (long, variable) in flags.filter(|(long, _)| !of_a_cloud(long)) {
             assert_eq!(*variable, *long.replace('-', "_").to_uppercase());
         }
     }

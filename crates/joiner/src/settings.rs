@@ -1,14 +1,10 @@
 //! Settings on the command line.
 //!
-//! What settings there are, their defaults and what is wrong with a value is the operator's to say
-//! (`joiner_operator::settings`); here they become flags, together with those that only a command
-//! or one cloud has.
+//! The operator and each cloud declare their settings, with defaults and what is wrong with a value;
+//! here they become flags, together with those that only a command has.
 
 mod beside;
 mod given;
-mod vsphere;
-
-use std::path::PathBuf;
 
 use clap::Args;
 use joiner_core::{
@@ -17,14 +13,16 @@ use joiner_core::{
 };
 use joiner_operator::{
     index::{IndexSettings, Pending},
-    settings::{Accepted, PlannerSettings, Reader, Setting, Values, declared},
+    settings::PlannerSettings,
 };
+use joiner_settings::{Accepted, Reader, Setting, Values};
 
-pub(crate) use self::{
-    given::{Declares, Given},
-    vsphere::VsphereAccess,
+pub(crate) use self::given::{Declares, Given, given, with_settings};
+use crate::{
+    cli::InputArgs,
+    clouds::{self, Clouds, Configured},
+    errors::Failure,
 };
-use crate::{cli::InputArgs, errors::Failure};
 
 /// Every pod without a node is to be placed.
 pub(crate) const UNBOUND: &str = "unbound";
@@ -36,7 +34,9 @@ pub(crate) const UNSCHEDULABLE: &str = "unschedulable";
 pub(crate) struct Planner;
 
 impl Declares for Planner {
-    const SETTINGS: &[&[&Setting]] = &[declared::PLANNER, declared::CLOUDS];
+    fn settings() -> Vec<&'static Setting> {
+        clouds::ALL.planning_settings()
+    }
 }
 
 /// Settings of commands that plan, as typed. The comments on fields are the help that `--help`
@@ -66,10 +66,8 @@ pub(crate) struct Settings {
     pub(crate) index: IndexSettings,
     /// Whether `NodeOverlay`s change prices and capacities.
     pub(crate) node_overlay: bool,
-    /// Instance types of KWOK's pools, if not the built-in ones.
-    pub(crate) kwok_instance_types: Option<PathBuf>,
-    /// What vSphere's instances cost and hide.
-    pub(crate) vsphere: joiner_vsphere::Settings,
+    /// What the types of each cloud follow from.
+    pub(crate) clouds: Vec<Configured>,
 }
 
 impl Settings {
@@ -81,8 +79,7 @@ impl Settings {
             plan,
             disruption: DisruptionSettings::default(),
             node_overlay: false,
-            kwok_instance_types: None,
-            vsphere: joiner_vsphere::Settings::default(),
+            clouds: Vec::new(),
         }
     }
 
@@ -93,7 +90,7 @@ impl Settings {
         let live = input.is_live();
         let beside = if live { beside::settings(&input.cluster) } else { Values::default() };
         let values = beside.with(raw.planner.values());
-        let accepted = Self::accept(raw, &values, live);
+        let accepted = Self::accept(clouds::ALL, raw, &values, live);
         let Accepted { settings, warnings } = accepted.map_err(Failure::BadInput)?;
         for warning in warnings {
             eprintln!("joiner: {warning}");
@@ -102,6 +99,7 @@ impl Settings {
     }
 
     fn accept(
+        clouds: Clouds,
         raw: &RawSettings,
         values: &Values,
         live: bool,
@@ -114,7 +112,7 @@ impl Settings {
             raw.pending.as_deref().unwrap_or(default),
             [(UNBOUND, Pending::Unbound), (UNSCHEDULABLE, Pending::Unschedulable)],
         );
-        let vsphere = vsphere(&mut reader, &planner);
+        let clouds = clouds.read(&mut reader, &planner);
         reader.accept(Self {
             plan: PlanSettings { reserved_fallback: raw.reserved_fallback, ..planner.plan },
             disruption: DisruptionSettings {
@@ -123,30 +121,15 @@ impl Settings {
             },
             index: IndexSettings { pending, ..planner.index },
             node_overlay: planner.gates.node_overlay,
-            kwok_instance_types: planner.instance_types_file,
-            vsphere,
+            clouds,
         })
-    }
-}
-
-/// What vSphere's instances cost and hide: its own setting first, then the one for all clouds.
-pub(crate) fn vsphere(
-    reader: &mut Reader<'_>,
-    planner: &PlannerSettings,
-) -> joiner_vsphere::Settings {
-    let own =
-        reader.share(&declared::VSPHERE_VM_MEMORY_OVERHEAD_PERCENT).or(planner.memory_overhead);
-    let default = joiner_vsphere::Settings::default();
-    joiner_vsphere::Settings {
-        memory_overhead: own.unwrap_or(default.memory_overhead),
-        prices: planner.prices,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
-    use joiner_core::{price::UnitPrices, settings::MinValuesPolicy};
+    use joiner_core::settings::MinValuesPolicy;
 
     use super::*;
     use crate::cli::{Cli, Command};
@@ -154,8 +137,13 @@ mod tests {
     fn settings(flags: &[&str]) -> Result<Settings, Vec<String>> {
         let cli = Cli::parse_from([&["joiner", "plan", "-f", "x"], flags].concat());
         let Command::Plan(args) = cli.command else { panic!("this is a plan") };
-        Settings::accept(&args.settings, args.settings.planner.values(), args.input.is_live())
-            .map(|accepted| accepted.settings)
+        Settings::accept(
+            clouds::ALL,
+            &args.settings,
+            args.settings.planner.values(),
+            args.input.is_live(),
+        )
+        .map(|accepted| accepted.settings)
     }
 
     #[test]
@@ -165,7 +153,6 @@ mod tests {
         assert_eq!(settings.index.pending, Pending::Unbound);
         let gates = [settings.node_overlay, settings.index.capacity_buffer];
         assert_eq!((gates, settings.index.static_capacity), ([false; 2], false));
-        assert_eq!(settings.vsphere, joiner_vsphere::Settings::default());
     }
 
     #[test]
@@ -173,11 +160,16 @@ mod tests {
         let pending = |args: &[&str]| {
             let cli = Cli::parse_from([&["joiner", "plan"], args].concat());
             let Command::Plan(args) = cli.command else { panic!("this is a plan") };
-            Settings::accept(&args.settings, args.settings.planner.values(), args.input.is_live())
-                .unwrap()
-                .settings
-                .index
-                .pending
+            Settings::accept(
+                clouds::ALL,
+                &args.settings,
+                args.settings.planner.values(),
+                args.input.is_live(),
+            )
+            .unwrap()
+            .settings
+            .index
+            .pending
         };
         assert_eq!(pending(&[]), Pending::Unschedulable);
         assert_eq!(pending(&["--pending=unbound"]), Pending::Unbound);
@@ -212,20 +204,6 @@ mod tests {
         );
         assert!(settings.node_overlay && !settings.index.capacity_buffer);
         assert_eq!(settings.index.pending, Pending::Unschedulable);
-        assert_eq!(
-            settings.vsphere.prices,
-            UnitPrices { per_vcpu: 0.03, per_vm: 0.5, ..UnitPrices::default() }
-        );
-    }
-
-    #[test]
-    fn a_clouds_own_share_of_hidden_memory_beats_the_one_for_all() {
-        let share = |flags: &[&str]| settings(flags).unwrap().vsphere.memory_overhead.to_string();
-        let of_all = "--vm-memory-overhead-percent=0.1";
-        assert_eq!(share(&[]), "0.075");
-        assert_eq!(share(&[of_all]), "0.1");
-        assert_eq!(share(&[of_all, "--vsphere-vm-memory-overhead-percent=0"]), "0");
-        assert_eq!(share(&[of_all, "--vsphere-vm-memory-overhead-percent="]), "0.1");
     }
 
     #[test]
@@ -245,7 +223,6 @@ mod tests {
         .unwrap();
         assert_eq!(settings.plan.preferences, PreferencePolicy::Respect);
         assert!(!settings.plan.ignore_dra && settings.node_overlay);
-        assert_eq!(settings.kwok_instance_types, None);
     }
 
     #[test]

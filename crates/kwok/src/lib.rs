@@ -15,6 +15,8 @@
 pub mod catalog_file;
 mod kwok_form;
 mod provider;
+pub mod settings;
+mod types;
 
 use std::sync::Arc;
 
@@ -27,7 +29,10 @@ use joiner_core::{
 };
 
 use crate::kwok_form::KwokType;
-pub use crate::provider::{Kwok, NODE_CLASS};
+pub use crate::{
+    provider::{Kwok, NODE_CLASS},
+    types::KwokTypes,
+};
 
 /// API group of KWOK's `NodeClass`.
 pub const NODE_CLASS_GROUP: &str = "karpenter.kwok.sh";

@@ -15,7 +15,6 @@ use async_trait::async_trait;
 use joiner_clock::Clock;
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
-    catalog_file::CatalogFile,
     choice::{self, Choice},
     class::{ClassKind, ClassStatus, NodeClass, Role},
     homes::{Going, Homes},
@@ -23,9 +22,9 @@ use joiner_cloud::{
     instance::Instance,
     listing::Listing,
     order::{ClaimId, Order},
+    types::TypeSource,
 };
 use joiner_core::{
-    instance_type::Catalog,
     label::{self, Labels, WellKnown},
     resources::Resources,
     taint,
@@ -39,7 +38,7 @@ use kube::{
     api::{DeleteParams, ListParams, PostParams, Preconditions},
 };
 
-use crate::{NODE_CLASS_GROUP, NODE_CLASS_KIND, catalog};
+use crate::{KwokTypes, NODE_CLASS_GROUP, NODE_CLASS_KIND};
 
 /// What the provider's names of instances begin with.
 const PREFIX: &str = "kwok://";
@@ -76,19 +75,10 @@ const REPAIR_POLICIES: &[RepairPolicy] = &[
 pub struct Kwok {
     nodes: Api<Node>,
     clock: Clock,
-    types: Types,
+    types: KwokTypes,
     /// Which zones the nodes of pools are in.
     homes: Homes,
     repair: &'static [RepairPolicy],
-}
-
-/// What instances can be like.
-#[derive(Debug)]
-enum Types {
-    /// Karpenter's list.
-    BuiltIn(Catalog),
-    /// The list in a file.
-    File(CatalogFile),
 }
 
 impl std::fmt::Debug for Kwok {
@@ -100,15 +90,11 @@ impl std::fmt::Debug for Kwok {
 impl Kwok {
     /// Nodes of the types that Karpenter's KWOK provider is built with.
     pub fn new(client: Client, clock: Clock) -> Self {
-        Self::of(client, clock, Types::BuiltIn(catalog([""])))
+        Self::with_types(client, clock, KwokTypes::built_in())
     }
 
-    /// Nodes of the types in a file.
-    pub fn with_types(client: Client, clock: Clock, file: CatalogFile) -> Self {
-        Self::of(client, clock, Types::File(file))
-    }
-
-    fn of(client: Client, clock: Clock, types: Types) -> Self {
+    /// Nodes of these types.
+    pub fn with_types(client: Client, clock: Clock, types: KwokTypes) -> Self {
         Self {
             nodes: Api::all(client),
             clock,
@@ -121,20 +107,6 @@ impl Kwok {
     /// The same, with nodes that are tolerated for another time when they are unhealthy.
     pub fn repaired_by(self, repair: &'static [RepairPolicy]) -> Self {
         Self { repair, ..self }
-    }
-
-    /// What is known of the types of a pool.
-    fn catalog(&self, pool: &str) -> Catalog {
-        match &self.types {
-            Types::BuiltIn(catalog) => catalog.clone(),
-            Types::File(file) => file.catalog([pool]),
-        }
-    }
-
-    fn types_of(&self, pool: &str) -> InstanceTypes {
-        let mut catalog = self.catalog(pool);
-        let key = if matches!(self.types, Types::BuiltIn(_)) { "" } else { pool };
-        catalog.by_pool.remove(key).unwrap_or_default()
     }
 
     async fn call<R>(
@@ -170,7 +142,7 @@ impl CloudProvider for Kwok {
     }
 
     fn well_known(&self) -> WellKnown {
-        self.catalog("").well_known
+        TypeSource::well_known(&self.types)
     }
 
     fn predecessor_lease(&self) -> Option<&'static str> {
@@ -191,7 +163,7 @@ impl CloudProvider for Kwok {
     }
 
     fn instance_types(&self, pool: &str, _class: &NodeClass) -> Result<InstanceTypes, CloudError> {
-        Ok(self.types_of(pool))
+        Ok(self.types.of_pool(pool))
     }
 
     async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
@@ -202,7 +174,7 @@ impl CloudProvider for Kwok {
         if let Some(node) = self.find(&name).await? {
             return own(node, &order.claim);
         }
-        let types = self.types_of(order.node_pool.as_deref().unwrap_or_default());
+        let types = self.types.of_pool(order.node_pool.as_deref().unwrap_or_default());
         let Some((choice, going)) = self.choose(order, &types) else {
             return Err(CloudError::InsufficientCapacity(format!(
                 "no available instance type serves NodeClaim {}: {} and {}",

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use joiner_api::crd::crds;
 use joiner_clock::Clock;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion,
@@ -38,12 +37,18 @@ enum Verdict {
 }
 
 impl Definitions {
-    pub(crate) fn new(cluster: &Cluster, clock: &Clock, wanted: &Wanted) -> Self {
+    /// The ones that are wanted of `ours`.
+    pub(crate) fn new(
+        cluster: &Cluster,
+        clock: &Clock,
+        wanted: &Wanted,
+        ours: Vec<CustomResourceDefinition>,
+    ) -> Self {
         let is_wanted = |definition: &CustomResourceDefinition| {
             let names = &definition.spec.names;
             wanted.needs(&names.kind) || wanted.classes.iter().any(|class| class.kind == names.kind)
         };
-        let needed = crds().into_iter().filter(is_wanted).collect();
+        let needed = ours.into_iter().filter(is_wanted).collect();
         Self { cluster: cluster.clone(), clock: clock.clone(), needed }
     }
 
@@ -164,6 +169,8 @@ fn lacking(ours: &Value, theirs: &Value, path: &str, fields: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
+    use joiner_api::crd::crds;
+
     use super::*;
 
     fn pools() -> CustomResourceDefinition {

@@ -14,6 +14,7 @@ use std::{
 use joiner_clock::Clock;
 use joiner_cloud::{Providers, class::class_label};
 use joiner_core::label;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use tokio::task::JoinSet;
 
 use crate::{
@@ -89,6 +90,9 @@ pub struct Setup {
     pub clock: Clock,
     /// The clouds.
     pub providers: Providers,
+    /// The definitions of our kinds, those of the clouds' classes included. The cluster has to have
+    /// those that are wanted.
+    pub definitions: Vec<CustomResourceDefinition>,
     /// What the user chose.
     pub settings: Settings,
     /// The page for its metrics.
@@ -135,6 +139,7 @@ pub struct Engine {
     candidate: Option<Candidate>,
     registry: Registry,
     readiness: Arc<Readiness>,
+    definitions: Vec<CustomResourceDefinition>,
 }
 
 impl Engine {
@@ -226,17 +231,34 @@ impl Engine {
             let plans = Arc::clone(provisioner.triggers());
             add.controller(|context| Buffers::new(context, plans));
         }
-        let (registry, readiness) = (setup.registry, setup.readiness);
-        Ok(Self { context, controllers, provisioner, writer, candidate, registry, readiness })
+        let Setup { registry, readiness, definitions, .. } = setup;
+        Ok(Self {
+            context,
+            controllers,
+            provisioner,
+            writer,
+            candidate,
+            registry,
+            readiness,
+            definitions,
+        })
     }
 
     /// Works until it is told to stop, or may no longer act.
     pub async fn run(self, stop: Stop) -> Result<(), Ended> {
-        let Self { context, controllers, provisioner, writer, candidate, registry, readiness } =
-            self;
+        let Self {
+            context,
+            controllers,
+            provisioner,
+            writer,
+            candidate,
+            registry,
+            readiness,
+            definitions,
+        } = self;
         let mut tasks = Tasks::default();
         tasks.spawn("events", writer.run());
-        tasks.watch_readiness(&context, &readiness);
+        tasks.watch_readiness(&context, &readiness, definitions);
         let warm_up = !context.settings.disable_controller_warmup;
         if warm_up {
             tasks.feed(&context);
@@ -380,7 +402,12 @@ impl Tasks {
     }
 
     /// Keeps what is said of readiness up to date.
-    fn watch_readiness(&mut self, context: &Context, readiness: &Arc<Readiness>) {
+    fn watch_readiness(
+        &mut self,
+        context: &Context,
+        readiness: &Arc<Readiness>,
+        definitions: Vec<CustomResourceDefinition>,
+    ) {
         let (feeds, refusals) = (context.feeds.clone(), context.cluster.refusals().clone());
         let (told, metrics) = (Arc::clone(readiness), Arc::clone(&context.metrics));
         self.endless.spawn(async move {
@@ -401,7 +428,8 @@ impl Tasks {
                 }
             }
         });
-        let definitions = Definitions::new(&context.cluster, &context.clock, &wanted(context));
+        let definitions =
+            Definitions::new(&context.cluster, &context.clock, &wanted(context), definitions);
         let (clocks, told) = (context.clocks.clone(), Arc::clone(readiness));
         self.endless.spawn(async move {
             clocks.watch(&told).await;
@@ -537,9 +565,9 @@ fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>
 #[cfg(test)]
 mod tests {
     use joiner_cloud::testing::TestCloud;
+    use joiner_settings::Values;
 
     use super::*;
-    use crate::settings::Values;
 
     #[test]
     fn the_lease_of_a_predecessor_may_be_in_another_namespace_than_ours() {

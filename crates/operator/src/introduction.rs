@@ -59,9 +59,10 @@ mod tests {
     use std::sync::Arc;
 
     use joiner_cloud::testing::TestCloud;
+    use joiner_settings::{Setting, Values};
 
     use super::*;
-    use crate::settings::{Setting, Values, declared};
+    use crate::settings::declared;
 
     fn introduction(given: &[(&Setting, &str)]) -> Introduction {
         let cloud = TestCloud::new();

@@ -17,6 +17,7 @@ pub mod answers;
 mod attempts;
 pub mod budgets;
 pub mod buffers;
+pub mod catalog;
 pub mod claim_creation;
 pub mod claims;
 pub mod classes;

@@ -306,7 +306,9 @@ fn refusal(resource: &Resource, code: u16, said: String) -> LiveError {
 fn remedy(resource: &str) -> String {
     let is_ours =
         crds().iter().any(|definition| definition.metadata.name.as_deref() == Some(resource));
-    if is_ours {
+    // Besides the kinds that have a type, only classes of our clouds are read.
+    let is_class = !objects::resources().iter().any(|known| known.name == resource);
+    if is_ours || is_class {
         "joiner crds | kubectl apply -f -, or plan from files with -f".to_owned()
     } else {
         "install its CustomResourceDefinition, or plan from files with -f".to_owned()

@@ -19,6 +19,7 @@ use std::{
 
 use http::{Response, StatusCode, header};
 use http_body_util::Full;
+use joiner_settings::Setting;
 use tokio::sync::oneshot;
 
 use self::callers::{Answer, Limits, answer_all};
@@ -26,10 +27,7 @@ pub use self::{
     liveness::Liveness,
     readiness::{NotReady, Readiness},
 };
-use crate::{
-    metrics::{self, Registry},
-    settings::Setting,
-};
+use crate::metrics::{self, Registry};
 
 /// How many callers are served at once: kubelets and a Prometheus or two, with room.
 const AT_ONCE: usize = 32;

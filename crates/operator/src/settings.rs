@@ -1,100 +1,28 @@
-//! Settings: from flags and variables as typed to values that can be used.
+//! Settings of the controller.
 //!
-//! [`declared`] lists every setting once, with its name, default and help. A command line is built
-//! from that list, fills [`Values`], and [`Settings::read`] turns them into values of their types or
-//! names everything that is wrong with them. Nothing here knows a command line or reads a variable.
+//! [`declared`] lists every setting of the controller and of planning once, and [`Settings::read`]
+//! turns what was typed into values of their types. Clouds declare settings of their own.
 //!
-//! Names and defaults are Karpenter's, so that whoever switches keeps their charts.
+//! Names and defaults are Karpenter's, so that charts for Karpenter keep working.
 
 pub mod declared;
 mod gates;
 mod joining;
-pub mod providers;
 pub mod published;
-mod read;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use joiner_core::{
     price::UnitPrices,
     settings::{MinValuesPolicy, PlanSettings, PreferencePolicy},
 };
 
-pub use self::{gates::Gates, joining::Joining, read::Reader};
+use joiner_settings::{Accepted, Reader, Values};
+
+pub use self::{gates::Gates, joining::Joining};
 use crate::index::{IndexSettings, Pending, spread::SchedulerConfig};
-
-/// One setting, as its users know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setting {
-    /// The name of the flag, without dashes in front.
-    pub name: &'static str,
-    /// The variable that is read where the flag is not given: the same name in capitals, except where
-    /// a cloud's users have known another one for long.
-    pub variable: &'static str,
-    /// What stands for the value in help texts. A `BOOL` needs no value to be on.
-    pub value: &'static str,
-    /// The default as somebody would type it; empty for none.
-    pub default: &'static str,
-    /// What it is for, in a line.
-    pub help: &'static str,
-}
-
-impl Setting {
-    /// A setting with this flag, variable, placeholder, default and help.
-    pub const fn new(
-        name: &'static str,
-        variable: &'static str,
-        value: &'static str,
-        default: &'static str,
-        help: &'static str,
-    ) -> Self {
-        Self { name, variable, value, default, help }
-    }
-
-    /// Whether the flag alone, without a value, means that it is on.
-    pub fn is_switch(&self) -> bool {
-        self.value == "BOOL"
-    }
-}
-
-/// What was typed: the text of each setting that was given.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Values(BTreeMap<&'static str, String>);
-
-/// Only the names: passwords and tokens are among the texts.
-impl fmt::Debug for Values {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-impl Values {
-    /// Takes note of a setting that was given.
-    pub fn give(&mut self, setting: &Setting, text: impl Into<String>) {
-        self.0.insert(setting.name, text.into());
-    }
-
-    /// What was given, or the default. An empty text counts as not given: charts write empty
-    /// variables for what nobody set.
-    pub fn get(&self, setting: &Setting) -> &str {
-        let given = self.0.get(setting.name).map(String::as_str);
-        given.filter(|text| !text.is_empty()).unwrap_or(setting.default)
-    }
-
-    /// What was given, as it would be typed. Only for settings that hold no secrets.
-    pub fn told(&self) -> String {
-        let all = self.0.iter().map(|(name, text)| format!("--{name}={text}"));
-        all.collect::<Vec<_>>().join(" ")
-    }
-
-    /// These values, with others added; what is given in both is taken from the others.
-    pub fn with(mut self, others: &Self) -> Self {
-        self.0.extend(others.0.iter().map(|(name, text)| (*name, text.clone())));
-        self
-    }
-}
 
 /// What planning goes by, whoever plans.
 #[derive(Debug, Clone)]
@@ -105,8 +33,6 @@ pub struct PlannerSettings {
     pub index: IndexSettings,
     /// Which optional features are on.
     pub gates: Gates,
-    /// Instance types of KWOK's pools, if not the built-in ones.
-    pub instance_types_file: Option<PathBuf>,
     /// What instances cost where a cloud has no prices of its own.
     pub prices: UnitPrices,
     /// The share of a VM's memory that its guest does not see, where one is given for all clouds.
@@ -118,7 +44,7 @@ pub struct PlannerSettings {
 impl PlannerSettings {
     /// Reads what planning goes by; problems are kept by the reader.
     pub fn read(from: &mut Reader<'_>) -> Self {
-        let gates = from.gates(&declared::FEATURE_GATES);
+        let gates = Gates::read(from, &declared::FEATURE_GATES);
         let plan = PlanSettings {
             preferences: from.choice(
                 &declared::PREFERENCE_POLICY,
@@ -143,7 +69,6 @@ impl PlannerSettings {
             plan,
             index,
             gates,
-            instance_types_file: from.path(&declared::INSTANCE_TYPES_FILE_PATH),
             cpu_requests: cpu_requests(from),
             prices: UnitPrices {
                 per_vcpu: from.price(&declared::PRICE_PER_VCPU),
@@ -191,7 +116,8 @@ pub struct Settings {
     pub kubernetes_version_drift: bool,
     /// What instances join their cluster with.
     pub joining: Joining,
-    /// What of it others are told who plan beside this controller, by the names of flags.
+    /// What is published for commands that plan beside this controller, by the names of flags. The
+    /// settings of clouds are added by the one that reads them.
     pub published: BTreeMap<String, String>,
 }
 
@@ -252,15 +178,6 @@ pub struct Timeouts {
     pub initialization: Option<Duration>,
 }
 
-/// What was read, and what its author should know although it can be used.
-#[derive(Debug, Clone)]
-pub struct Accepted<T> {
-    /// The settings.
-    pub settings: T,
-    /// Things to know, such as the name of a feature that does not exist.
-    pub warnings: Vec<String>,
-}
-
 impl Settings {
     /// Reads everything before it gives up, so that nobody has to fix one setting at a time.
     /// Answers all problems, each naming flag and variable and what to write instead.
@@ -315,7 +232,7 @@ impl Settings {
                     .filter(|time| !time.is_zero()),
             },
             joining: Joining::read(from),
-            published: published::given(from.values()),
+            published: published::given(from.values(), declared::planner()),
         };
         settings.ports_differ(from);
         profiling_is_not_there(&settings, from);

@@ -1,7 +1,7 @@
 //! Types of instances as people read them.
 //!
-//! Where nobody gave a type a name, the cloud derives one from its size, such as
-//! `vsphere-vm.cpu-16.mem-32gb.os-linux`. Such a name says nothing but the size, and takes the room of
+//! A cloud derives the name of a type from its size where the class gives it none:
+//! `<cloud>-vm.cpu-16.mem-32gb.os-linux`. Such a name says nothing but the size, and takes the room of
 //! half a line.
 
 /// `16 cpu 32Gi` for a name that a cloud derived from a size; any other name stays as it is.
@@ -25,7 +25,8 @@ pub(crate) fn renamed(sentence: &str, other: impl Fn(&str) -> Option<String>) ->
 
 /// What a derived name says; systems and architectures only where they are not the usual ones.
 fn derived(name: &str) -> Option<String> {
-    let (cpus, rest) = name.strip_prefix("vsphere-vm.cpu-")?.split_once(".mem-")?;
+    let (_cloud, sizes) = name.split_once("-vm.cpu-")?;
+    let (cpus, rest) = sizes.split_once(".mem-")?;
     let (memory, rest) = rest.split_once("gb.os-")?;
     let (os, arch) = match rest.split_once(".arch-") {
         Some((os, arch)) => (os, Some(arch)),

@@ -32,20 +32,16 @@ mod privileges;
 mod provider;
 mod resources;
 mod room;
+pub mod settings;
 mod size;
 mod tags;
+mod types;
 mod user_data;
 mod vm;
 mod vm_settings;
 mod zones;
 
-use std::sync::Arc;
-
-use joiner_core::{
-    instance_type::{Catalog, InstanceType},
-    label::{self, WellKnown},
-    price::UnitPrices,
-};
+use joiner_core::price::UnitPrices;
 
 use joiner_cloud::class::{ClassKind, Role};
 pub use joiner_cloud::spec::{NotANodeClass, NotReady, Problem, Reason};
@@ -57,6 +53,7 @@ pub use crate::{
     passthrough::HostDevice,
     provider::{Limits, ProviderSettings, Vsphere},
     tags::TopologyCategories,
+    types::{ClassSizes, labels_of},
 };
 
 /// API group of vSphere's `NodeClass`.
@@ -105,27 +102,5 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self { prices: UnitPrices::default(), memory_overhead: 0.075 }
-    }
-}
-
-/// The catalog of `pools`, which all use the one class that `types` are from.
-pub fn catalog<P: Into<String>>(
-    types: Vec<InstanceType>,
-    pools: impl IntoIterator<Item = P>,
-) -> Catalog {
-    let own_labels = types.iter().flat_map(|instance_type| instance_type.requirements.iter());
-    let well_known = WellKnown::with(
-        own_labels
-            .map(|(key, _)| key)
-            .filter(|key| !label::WELL_KNOWN.contains(key))
-            .chain(WELL_KNOWN_LABELS)
-            .map(str::to_owned),
-    )
-    .restricting([NODE_CLASS_GROUP.to_owned()]);
-    let types: Arc<[Arc<InstanceType>]> = types.into_iter().map(Arc::new).collect();
-    Catalog {
-        by_pool: pools.into_iter().map(|pool| (pool.into(), Arc::clone(&types))).collect(),
-        well_known,
-        ..Catalog::default()
     }
 }

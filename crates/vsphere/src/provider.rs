@@ -63,8 +63,8 @@ use self::{
 };
 use crate::{
     FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, Metrics, NODE_CLASS, Settings,
-    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, names, networks,
-    node_class::NodeClass, user_data, vm_settings::PowerOff,
+    TopologyCategories, inventory::Template, names, networks, node_class::NodeClass, types,
+    user_data, vm_settings::PowerOff,
 };
 
 /// The lease that the predecessor holds while it acts.
@@ -233,11 +233,6 @@ impl Inner {
         within(&self.clock, limit, what, work).await
     }
 
-    fn well_known() -> WellKnown {
-        WellKnown::with(WELL_KNOWN_LABELS.map(str::to_owned))
-            .restricting([crate::NODE_CLASS_GROUP.to_owned()])
-    }
-
     /// Reads a class, with what the template adds to it.
     fn read_class(&self, class: &class::NodeClass) -> Result<NodeClass, CloudError> {
         let read = NodeClass::read(&class.object());
@@ -309,7 +304,11 @@ impl CloudProvider for Vsphere {
     }
 
     fn well_known(&self) -> WellKnown {
-        Inner::well_known()
+        types::well_known()
+    }
+
+    fn labels_of(&self, types: &[Arc<InstanceType>]) -> Vec<String> {
+        types::labels_of(types)
     }
 
     fn predecessor_lease(&self) -> Option<&'static str> {

@@ -11,11 +11,15 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values, declared},
+    settings::{Settings, declared},
     stop::Stop,
 };
+use joiner_settings::Values;
 
-use crate::errors::{Failure, chain};
+use crate::{
+    clouds, crds,
+    errors::{Failure, chain},
+};
 
 /// Instances that fall silent are replaced after a minute: nobody wants to watch for ten.
 const REPAIR: &[RepairPolicy] = &[
@@ -62,6 +66,7 @@ async fn care(
         liveness: Liveness::new(clock.clone()),
         clock,
         providers: Providers::new(vec![cloud], Vec::new()),
+        definitions: crds::all(clouds::ALL),
         settings: Settings::read(&values).map_err(Failure::BadInput)?.settings,
         registry,
         cluster: None,

@@ -27,6 +27,7 @@ pub(super) use cloud_controller::cloud_controller;
 pub(super) use estate::{DATASTORES, class};
 
 use crate::{
+    clouds,
     errors::{Failure, chain},
     lab, vcenter,
 };
@@ -72,13 +73,15 @@ impl Estate {
                 "metadata": {"namespace": namespace, "name": name}, "data": {key: text},
             })
         };
+        let classes = (clouds::vsphere::KIND.crds)()
+            .into_iter()
+            .map(|definition| serde_json::to_value(definition).expect("definitions are data"));
         let objects = [
-            joiner_vsphere::crd(),
             published("kube-public", "cluster-info", "kubeconfig", kubeconfig),
             published("kube-system", "kube-root-ca.crt", "ca.crt", AUTHORITY),
             cloud_controller::deployment(),
         ];
-        for object in objects {
+        for object in classes.chain(objects) {
             lab::create(lab.server(), &admin, object)
                 .expect("what a cluster on vSphere has is valid");
         }

@@ -11,6 +11,8 @@ use joiner_operator::marks::{
 };
 use serde_json::Value;
 
+use crate::clouds;
+
 /// Annotations of objects and of templates of pods.
 const ANNOTATIONS: [&str; 8] = [
     BIND_COMPLETED,
@@ -125,33 +127,8 @@ const PERSISTENT_VOLUME: [&str; 11] = [
     "spec.vsphereVolume{}",
 ];
 
-/// What a class says of its sizes, and no word about how its instances are made or what they run.
-const VSPHERE_NODE_CLASS: [&str; 21] = [
-    "spec.diskSize",
-    "spec.instanceTypes.arch",
-    "spec.instanceTypes.coresPerSocket",
-    "spec.instanceTypes.cpu",
-    "spec.instanceTypes.diskSize",
-    "spec.instanceTypes.extendedResources",
-    "spec.instanceTypes.labels",
-    "spec.instanceTypes.maxPods",
-    "spec.instanceTypes.memory",
-    "spec.instanceTypes.name",
-    "spec.instanceTypes.os",
-    "spec.instanceTypes.pciDevices",
-    "spec.instanceTypes.price",
-    "spec.instanceTypes.region",
-    "spec.instanceTypes.vgpu",
-    "spec.instanceTypes.zone",
-    "spec.kubelet",
-    "spec.numCoresPerSocket",
-    "spec.zones.name",
-    "spec.zones.region",
-    "status.image.diskGiB",
-];
-
 /// Fields by what roles call a kind, where its pods' template is, and the fields themselves.
-const KINDS: [(&str, Option<&str>, &[&str]); 24] = [
+const KINDS: [(&str, Option<&str>, &[&str]); 22] = [
     ("pods", Some(""), &POD),
     ("nodes", None, &NODE),
     ("namespaces", None, &[]),
@@ -187,8 +164,6 @@ const KINDS: [(&str, Option<&str>, &[&str]); 24] = [
     ("nodeclaims.karpenter.sh", None, &["spec", "status"]),
     ("nodeoverlays.karpenter.sh", None, &["spec", "status"]),
     ("capacitybuffers.autoscaling.x-k8s.io", None, &["spec", "status"]),
-    ("kwoknodeclasses.karpenter.kwok.sh", None, &["spec.nodeRegistrationDelay"]),
-    ("vspherenodeclasses.karpenter.vsphere.com", None, &VSPHERE_NODE_CLASS),
 ];
 
 /// Fields of classes of every kind: whether they can be used.
@@ -202,21 +177,22 @@ const NODE_CLASS: [&str; 4] = [
 /// Ends a path of which only matters that it is there.
 const PRESENCE: &str = "{}";
 
-static FIELDS: LazyLock<BTreeMap<&str, Fields>> = LazyLock::new(|| {
-    let of_kind =
-        |(resource, template, paths): &(&'static str, Option<&'static str>, &[&'static str])| {
-            let mut fields = Fields::of_object(paths);
-            if let Some(template) = template {
-                let template = fields.at(template);
-                template.add_metadata();
-                template.at("spec").add_all(&POD_SPEC);
-            }
-            if resource.contains("nodeclasses.") {
-                fields.add_all(&NODE_CLASS);
-            }
-            (*resource, fields)
-        };
-    KINDS.iter().map(of_kind).collect()
+static FIELDS: LazyLock<BTreeMap<String, Fields>> = LazyLock::new(|| {
+    let built_in = KINDS.iter().map(|(resource, template, paths)| {
+        let mut fields = Fields::of_object(paths);
+        if let Some(template) = template {
+            let template = fields.at(template);
+            template.add_metadata();
+            template.at("spec").add_all(&POD_SPEC);
+        }
+        ((*resource).to_owned(), fields)
+    });
+    let classes = clouds::ALL.classes().map(|class| {
+        let mut fields = Fields::of_object(class.planned_by);
+        fields.add_all(&NODE_CLASS);
+        (format!("{}.{}", class.kind.plural, class.kind.group), fields)
+    });
+    built_in.chain(classes).collect()
 });
 
 /// Takes out of an object what no plan depends on. Of a kind that nobody knows, only whether it can be used is kept.

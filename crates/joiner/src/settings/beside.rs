@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use joiner_operator::settings::{
-    PlannerSettings, Reader, Values, declared,
+    PlannerSettings, declared,
     published::{self, Found},
 };
+use joiner_settings::{Reader, Values};
 
 use crate::{
+    clouds,
     connection::{self, ClusterArgs},
     output,
 };
@@ -21,7 +23,8 @@ pub(super) fn settings(cluster: &ClusterArgs) -> Values {
     let looking = async {
         let found = connection::find(cluster).await.ok()?;
         let client = connection::client(&found, None).ok()?;
-        Some(published::find(&client, declared::LEADER_ELECTION_NAME.default).await)
+        let lease = declared::LEADER_ELECTION_NAME.default;
+        Some(published::find(&client, lease, &clouds::ALL.published_settings()).await)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let found = runtime.ok().and_then(|runtime| {

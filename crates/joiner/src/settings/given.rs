@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, parser::ValueSource};
-use joiner_operator::settings::{Setting, Values};
+use joiner_settings::{Setting, Values};
 
 /// Where help texts list settings.
 pub(crate) const HEADING: &str = "Settings";
@@ -11,7 +11,7 @@ pub(crate) const HEADING: &str = "Settings";
 /// A command's choice of settings.
 pub(crate) trait Declares {
     /// Its settings, in the order that help texts list them.
-    const SETTINGS: &[&[&Setting]];
+    fn settings() -> Vec<&'static Setting>;
 }
 
 /// Settings as typed. Everything is text, so that all problems can be told at once.
@@ -33,13 +33,28 @@ impl<D> fmt::Debug for Given<D> {
     }
 }
 
-fn settings<D: Declares>() -> impl Iterator<Item = &'static Setting> {
-    D::SETTINGS.iter().copied().flatten().copied()
+/// A command that takes these settings too.
+pub(crate) fn with_settings(command: Command, settings: &[&'static Setting]) -> Command {
+    settings.iter().fold(command, |command, setting| command.arg(arg(setting)))
+}
+
+/// What was typed for these settings.
+pub(crate) fn given(matches: &ArgMatches, settings: &[&'static Setting]) -> Values {
+    let mut values = Values::default();
+    for setting in settings {
+        // Defaults count where nothing is given, here or elsewhere.
+        let is_default = matches.value_source(setting.name) == Some(ValueSource::DefaultValue);
+        let given = matches.get_one::<String>(setting.name).filter(|_| !is_default);
+        if let Some(text) = given {
+            values.give(setting, text);
+        }
+    }
+    values
 }
 
 impl<D: Declares> Args for Given<D> {
     fn augment_args(command: Command) -> Command {
-        settings::<D>().fold(command, |command, setting| command.arg(arg(setting)))
+        with_settings(command, &D::settings())
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -55,14 +70,7 @@ impl<D: Declares> FromArgMatches for Given<D> {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        for setting in settings::<D>() {
-            // Defaults count where nothing is given, here or elsewhere.
-            let is_default = matches.value_source(setting.name) == Some(ValueSource::DefaultValue);
-            let given = matches.get_one::<String>(setting.name).filter(|_| !is_default);
-            if let Some(text) = given {
-                self.values.give(setting, text);
-            }
-        }
+        self.values = given(matches, &D::settings());
         Ok(())
     }
 }

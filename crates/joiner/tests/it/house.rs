@@ -91,9 +91,14 @@ fn the_checker_shares_nothing_with_the_planner() {
 #[test]
 fn clouds_know_nothing_of_each_other() {
     let packages = Packages::read();
-    let clouds = ["joiner-kwok", "joiner-vsphere"];
-    for (cloud, other) in clouds.iter().flat_map(|a| clouds.map(|b| (*a, b))) {
-        assert!(!packages.closure(cloud).contains(other), "{cloud} is built from {other}");
+    let clouds: Vec<String> =
+        joiner::house::clouds().iter().map(|name| format!("joiner-{name}")).collect();
+    assert!(clouds.len() >= 2, "there is more than one cloud");
+    for cloud in &clouds {
+        let closure = packages.closure(cloud);
+        for other in &clouds {
+            assert!(!closure.contains(other), "{cloud} is built from {other}");
+        }
     }
 }
 
@@ -134,30 +139,6 @@ fn every_reason_has_its_section() {
 
 #[test]
 fn the_page_of_settings_lists_them_all() {
-    use joiner_operator::settings::{Setting, declared};
-
-    let row = |setting: &&Setting| {
-        let default = match setting.default {
-            "" => String::new(),
-            text => format!("`{text}`"),
-        };
-        format!(
-            "| `--{}` | `{}` | {default} | {} |\n",
-            setting.name, setting.variable, setting.help
-        )
-    };
-    let table = |settings: &[&Setting]| {
-        let rows: String = settings.iter().map(row).collect();
-        format!("| Flag | Variable | Default | What for |\n|---|---|---|---|\n{rows}")
-    };
-    let page = format!(
-        "# Settings\n\nThis page is made from the program by a test (`UPDATE_EXPECT=1 cargo test -p joiner \
-         settings`).\nA flag counts before its variable; an empty value counts as none.\n\n\
-         ## Of the controller\n\n{}\n## Of vSphere\n\nAn endpoint, a user with a \
-         password (or the folder that has both), a path, and `--cluster-name` are needed when the provider is on.\n\n{}\n## Of planning, also for `joiner plan` and `joiner explain`\n\n{}",
-        table(declared::CONTROLLER),
-        table(declared::VSPHERE),
-        table(&[declared::PLANNER, declared::CLOUDS].concat())
-    );
-    expect_test::expect_file!["../../../../docs/settings.md"].assert_eq(&page);
+    expect_test::expect_file!["../../../../docs/settings.md"]
+        .assert_eq(&joiner::house::settings_page());
 }

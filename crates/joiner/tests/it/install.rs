@@ -141,7 +141,7 @@ fn a_file_has_all_that_a_cloud_needs_and_nothing_of_others() {
 fn the_ports_of_the_deployment_are_those_of_the_settings() {
     for file in [KWOK, VSPHERE] {
         let ports = container(file).ports;
-        let of = |setting: &joiner_operator::settings::Setting| setting.default.parse().unwrap();
+        let of = |setting: &joiner_settings::Setting| setting.default.parse().unwrap();
         let expected = BTreeMap::from([
             ("health".to_owned(), of(&declared::HEALTH_PROBE_PORT)),
             ("metrics".to_owned(), of(&declared::METRICS_PORT)),

@@ -38,7 +38,7 @@ impl Cluster {
     async fn empty() -> Self {
         let clock = Some(Clock::wall());
         let lab = Lab::new(Setup { seed: 1, clock, keep: Keep::Everything, bare: true });
-        for definition in joiner_api::crd::crds() {
+        for definition in joiner::house::definitions() {
             create(&lab, serde_json::to_value(definition).unwrap());
         }
         let any = "127.0.0.1:0".parse().unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_cloud::{class::NodeClass, conformance::Notebooks};
-use joiner_kwok::{Kwok, NODE_CLASS_GROUP, NODE_CLASS_KIND, catalog_file};
+use joiner_kwok::{Kwok, KwokTypes, NODE_CLASS_GROUP, NODE_CLASS_KIND, catalog_file};
 use joiner_lab::{Client, Connection, Lab, Setup};
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ impl Stage {
     pub(crate) fn start_with(&self, types: &str) -> Kwok {
         let client = kube::Client::new(self.client.connect(), "default");
         let file = catalog_file::parse(types, "types.json").unwrap();
-        Kwok::with_types(client, self.client.clock().clone(), file)
+        Kwok::with_types(client, self.client.clock().clone(), KwokTypes::of_file(file))
     }
 
     /// Every node, as the server has it.

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use joiner_api::{
     condition, node_claim::NodeClaim, node_class_reference::NodeClassReference, node_pool::NodePool,
 };
-use joiner_cloud::{CloudProvider, Providers};
+use joiner_cloud::{Providers, class::ClassKind, types::TypeSource};
 use joiner_core::{instance_type::Catalog, pool::Readiness, snapshot::Snapshot};
 use joiner_plan::{
     Planned,
@@ -20,6 +20,7 @@ use joiner_plan::{
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::{
+    catalog::{self, class_of},
     conditions::READY,
     index::{self, Indexed},
     objects::Objects,
@@ -63,7 +64,7 @@ impl Input {
         let served = |class: Option<&NodeClassReference>| {
             class.is_some_and(|class| providers.serving(&class.group, &class.kind).is_some())
         };
-        objects.node_pools.retain(|pool| served(class_of_pool(pool)));
+        objects.node_pools.retain(|pool| served(class_of(pool)));
         objects
             .node_claims
             .retain(|claim: &Arc<NodeClaim>| served(claim.spec.node_class_ref.as_ref()));
@@ -157,10 +158,6 @@ fn name(pool: &NodePool) -> String {
     pool.metadata.name.clone().unwrap_or_default()
 }
 
-fn class_of_pool(pool: &NodePool) -> Option<&NodeClassReference> {
-    pool.spec.template.spec.node_class_ref.as_ref()
-}
-
 /// Why a pool cannot be used yet. In a live cluster, what nobody has looked at is not ready.
 fn not_ready(pool: &NodePool) -> Option<String> {
     let conditions = pool.status.as_ref().map_or(&[][..], |status| &status.conditions);
@@ -193,45 +190,10 @@ fn catalog(
     pools: &[Arc<NodePool>],
     closed: &mut BTreeMap<String, String>,
 ) -> Catalog {
-    let all = providers.all().iter();
-    let parts: Vec<Catalog> = all.map(|each| of_provider(world, &**each, pools, closed)).collect();
-    Catalog::merged(&parts)
-}
-
-fn of_provider(
-    world: &World,
-    provider: &dyn CloudProvider,
-    pools: &[Arc<NodePool>],
-    closed: &mut BTreeMap<String, String>,
-) -> Catalog {
-    let (mut by_pool, mut room) = (BTreeMap::new(), BTreeMap::new());
-    for pool in pools {
-        let Some(class) = class_of_pool(pool) else { continue };
-        let is_own = provider
-            .class_kinds()
-            .iter()
-            .any(|kind| kind.group == class.group && kind.kind == class.kind);
-        if !is_own {
-            continue;
-        }
-        let Some(object) = world.class(&class.group, &class.kind, &class.name) else {
-            closed.insert(name(pool), format!("{} {:?} is not there", class.kind, class.name));
-            continue;
-        };
-        match provider.instance_types(&name(pool), object) {
-            Ok(types) => {
-                by_pool.insert(name(pool), types);
-                room.insert(name(pool), provider.room(object));
-            }
-            Err(error) => {
-                closed.insert(name(pool), error.to_string());
-            }
-        }
-    }
-    Catalog {
-        by_pool,
-        room,
-        well_known: provider.well_known(),
-        reservation_id_label: provider.reservation_id_label().map(str::to_owned),
-    }
+    let sources: Vec<&dyn TypeSource> =
+        providers.all().iter().map(|provider| provider as &dyn TypeSource).collect();
+    let class = |kind: &ClassKind, name: &str| world.class(kind.group, kind.kind, name);
+    let found = catalog::pool_types(&sources, pools, class);
+    closed.extend(found.closed.into_iter().map(|(pool, why)| (pool, why.to_string())));
+    found.catalog
 }

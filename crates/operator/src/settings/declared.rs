@@ -1,25 +1,8 @@
-//! Every setting, once.
+//! Every setting of the controller and of planning, once. Clouds declare their own.
 //!
 //! Defaults are texts, since that is what users see and what charts write; a test reads them all.
 
-#![expect(clippy::doc_markdown, reason = "helps are shown where backticks would be")]
-
-use super::Setting;
-
-/// Declares settings, each with its variable, flag, placeholder, default and help, and the list of
-/// them all.
-macro_rules! settings {
-    ($(#[$doc:meta])* $list:ident: $($constant:ident $name:literal $value:literal $default:literal $help:literal;)*) => {
-        $(
-            #[doc = $help]
-            pub const $constant: Setting =
-                Setting::new($name, stringify!($constant), $value, $default, $help);
-        )*
-
-        $(#[$doc])*
-        pub const $list: &[&Setting] = &[$(&$constant),*];
-    };
-}
+use joiner_settings::{Setting, settings};
 
 settings! {
     /// What planning goes by, in a controller and on a desk.
@@ -34,8 +17,12 @@ settings! {
         "Which optional features are on: NAME=BOOL, separated by commas";
     SCHEDULER_CONFIG "scheduler-config" "YAML" ""
         "Default topology spread, as YAML or JSON: podTopologySpread.defaultConstraints";
-    INSTANCE_TYPES_FILE_PATH "instance-types-file-path" "FILE" ""
-        "Instance types of KWOKNodeClass pools, instead of the built-in ones";
+}
+
+settings! {
+    /// What planning goes by about instances of all clouds. What a cloud says about the types of its
+    /// instances is listed before these, and what it has instead of these after them.
+    INSTANCES:
     CPU_REQUESTS "cpu-requests" "MILLICORES" "1000"
         "Accepted for Karpenter's sake: what the process does at once does not depend on it";
     VM_MEMORY_OVERHEAD_PERCENT "vm-memory-overhead-percent" "SHARE" ""
@@ -48,6 +35,11 @@ settings! {
         "Price of a GPU hour, likewise";
     PRICE_PER_VM "price-per-vm" "PRICE" "0"
         "Price of a VM hour whatever its size, likewise";
+}
+
+/// All that planning goes by and that belongs to no cloud, in the order of the lists.
+pub fn planner() -> impl Iterator<Item = &'static Setting> {
+    PLANNER.iter().chain(INSTANCES).copied()
 }
 
 settings! {
@@ -116,94 +108,3 @@ settings! {
     KARPENTER_SERVICE "karpenter-service" "NAME" ""
         "Accepted for Karpenter's sake: there are no webhooks";
 }
-
-/// Of vSphere: where the vCenter is.
-pub const VSPHERE_ENDPOINT: Setting = Setting::new(
-    "vsphere-endpoint",
-    "GOVC_URL",
-    "ADDRESS",
-    "",
-    "The vCenter: a host, with a port and https:// or without; turns the provider on",
-);
-/// Of vSphere: who logs in.
-pub const VSPHERE_USERNAME: Setting =
-    Setting::new("vsphere-username", "GOVC_USERNAME", "NAME", "", "Who logs in to the vCenter");
-/// Of vSphere: with which password.
-pub const VSPHERE_PASSWORD: Setting = Setting::new(
-    "vsphere-password",
-    "GOVC_PASSWORD",
-    "PASSWORD",
-    "",
-    "The password for it; better as a variable, since flags can be seen by others",
-);
-/// Of vSphere: where name and password are found, so that they can be changed while we run.
-pub const VSPHERE_CREDENTIALS_PATH: Setting = Setting::new(
-    "vsphere-credentials-path",
-    "VSPHERE_CREDENTIALS_PATH",
-    "FOLDER",
-    "",
-    "A folder with the files username and password, such as a mounted Secret, instead of the two above; read again at each login",
-);
-/// Of vSphere: where instances are kept.
-pub const VSPHERE_PATH: Setting = Setting::new(
-    "vsphere-path",
-    "VSPHERE_FOLDER",
-    "PATH",
-    "",
-    "The folder that instances are kept in, below the datacenter's folder of VMs",
-);
-/// Of vSphere: in which datacenter.
-pub const VSPHERE_DC: Setting = Setting::new(
-    "vsphere-dc",
-    "VSPHERE_DC",
-    "NAME",
-    "",
-    "The datacenter of classes without a dcSelector; without either, the only one there is",
-);
-/// Of vSphere: the share of memory that guests do not see.
-pub const VSPHERE_VM_MEMORY_OVERHEAD_PERCENT: Setting = Setting::new(
-    "vsphere-vm-memory-overhead-percent",
-    "VSPHERE_VM_MEMORY_OVERHEAD_PERCENT",
-    "SHARE",
-    "",
-    "Share of a VM's memory that its guest does not see, for vSphere alone; without it that of all clouds",
-);
-/// What planning goes by and belongs to one cloud.
-pub const CLOUDS: &[&Setting] = &[&VSPHERE_VM_MEMORY_OVERHEAD_PERCENT];
-/// Of vSphere: whether anybody may say that they are the vCenter.
-pub const VSPHERE_INSECURE: Setting = Setting::new(
-    "vsphere-insecure",
-    "GOVC_INSECURE",
-    "BOOL",
-    "false",
-    "Do not check the vCenter's certificate",
-);
-/// Of vSphere: who vouches for the vCenter.
-pub const VSPHERE_TLS_CA_CERTS: Setting = Setting::new(
-    "vsphere-tls-ca-certs",
-    "GOVC_TLS_CA_CERTS",
-    "FILES",
-    "",
-    "Certificates to trust besides the system's: PEM files, separated by ':'",
-);
-/// Of vSphere: which certificate it has.
-pub const VSPHERE_THUMBPRINT: Setting = Setting::new(
-    "vsphere-thumbprint",
-    "VSPHERE_THUMBPRINT",
-    "HASH",
-    "",
-    "The one certificate to trust: its SHA-1 or SHA-256, as 20 or 32 hex numbers separated by ':'",
-);
-
-/// What the vSphere provider goes by. Flags and variables are those of its predecessor.
-pub const VSPHERE: &[&Setting] = &[
-    &VSPHERE_ENDPOINT,
-    &VSPHERE_USERNAME,
-    &VSPHERE_PASSWORD,
-    &VSPHERE_CREDENTIALS_PATH,
-    &VSPHERE_PATH,
-    &VSPHERE_DC,
-    &VSPHERE_INSECURE,
-    &VSPHERE_TLS_CA_CERTS,
-    &VSPHERE_THUMBPRINT,
-];

@@ -1,8 +1,9 @@
 //! What instances join their cluster with, as far as the user says it for all classes.
 
 use joiner_cloud::bootstrap::{Distro, Secret, token::MintTokens};
+use joiner_settings::Reader;
 
-use super::{Reader, declared};
+use super::declared;
 
 /// What instances join their cluster with. What is left out is found out, or reported class by class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

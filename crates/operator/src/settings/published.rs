@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use joiner_settings::{Setting, Values};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::ListParams};
 use serde::{Deserialize, Serialize};
-
-use super::{Setting, Values, declared};
 
 /// The annotation on the lease.
 pub const ANNOTATION: &str = "joiner.sh/settings";
@@ -34,15 +33,13 @@ pub struct Found {
     pub values: Values,
 }
 
-/// Settings that others can plan by. A file of instance types is on the controller's own computer.
-fn shared() -> impl Iterator<Item = &'static Setting> {
-    let all = declared::PLANNER.iter().chain(declared::CLOUDS).copied();
-    all.filter(|setting| **setting != declared::INSTANCE_TYPES_FILE_PATH)
-}
-
-/// The settings of planning that were given and differ from their defaults.
-pub(super) fn given(values: &Values) -> BTreeMap<String, String> {
-    let differing = shared().filter(|setting| values.get(setting) != setting.default);
+/// Those of some settings that were given and differ from their defaults.
+pub fn given(
+    values: &Values,
+    settings: impl IntoIterator<Item = &'static Setting>,
+) -> BTreeMap<String, String> {
+    let settings = settings.into_iter();
+    let differing = settings.filter(|setting| values.get(setting) != setting.default);
     differing.map(|own| (own.name.to_owned(), values.get(own).to_owned())).collect()
 }
 
@@ -57,9 +54,9 @@ impl Published {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What the holder of a lease has published in it. Settings that this program does not know are
-    /// left out.
-    fn in_lease(lease: &Lease) -> Option<Found> {
+    /// What the holder of a lease has published in it. Settings that are not among `known` are left
+    /// out.
+    fn in_lease(lease: &Lease, known: &[&'static Setting]) -> Option<Found> {
         let text = lease.metadata.annotations.as_ref()?.get(ANNOTATION)?;
         let published: Self = serde_json::from_str(text).ok()?;
         let holder = lease.spec.as_ref()?.holder_identity.as_deref();
@@ -67,7 +64,7 @@ impl Published {
             return None;
         }
         let mut values = Values::default();
-        for setting in shared() {
+        for setting in known {
             if let Some(text) = published.settings.get(setting.name) {
                 values.give(setting, text.as_str());
             }
@@ -78,21 +75,25 @@ impl Published {
     }
 }
 
-/// Looks for the settings of the controller that runs in a cluster, by the name of its lease. None
-/// where none has published any, where several have and nobody can say which is meant, or where the
-/// API server does not answer. An error says that leases may not be listed, in the server's words.
-pub async fn find(client: &Client, lease: &str) -> Result<Option<Found>, String> {
+/// Looks for the settings of the controller that runs in a cluster, by the name of its lease, as far as
+/// they are `known`: those that a command can plan by. None where no controller has published any,
+/// where several have, or where the API server does not answer. An error says that leases may not be listed, in the server's words.
+pub async fn find(
+    client: &Client,
+    lease: &str,
+    known: &[&'static Setting],
+) -> Result<Option<Found>, String> {
     let leases: Api<Lease> = Api::all(client.clone());
     let params = ListParams::default().fields(&format!("metadata.name={lease}"));
     match leases.list(&params).await {
-        Ok(listed) => Ok(only(&listed.items)),
+        Ok(listed) => Ok(only(&listed.items, known)),
         Err(kube::Error::Api(status)) if status.code == 403 => Err(status.message.clone()),
         Err(_) => Ok(None),
     }
 }
 
-fn only(leases: &[Lease]) -> Option<Found> {
-    let mut found = leases.iter().filter_map(Published::in_lease);
+fn only(leases: &[Lease], known: &[&'static Setting]) -> Option<Found> {
+    let mut found = leases.iter().filter_map(|lease| Published::in_lease(lease, known));
     let first = found.next();
     first.filter(|_| found.next().is_none())
 }
@@ -102,13 +103,18 @@ mod tests {
     use k8s_openapi::api::coordination::v1::LeaseSpec;
 
     use super::*;
+    use crate::settings::declared;
+
+    fn known() -> Vec<&'static Setting> {
+        declared::planner().collect()
+    }
 
     fn values() -> Values {
         let mut values = Values::default();
         values.give(&declared::PREFERENCE_POLICY, "Ignore");
         values.give(&declared::PRICE_PER_VCPU, declared::PRICE_PER_VCPU.default);
-        values.give(&declared::INSTANCE_TYPES_FILE_PATH, "/etc/types.json");
-        values.give(&declared::VSPHERE_PASSWORD, "hunter2");
+        values.give(&declared::LOG_OUTPUT_PATHS, "/var/log/joiner.log");
+        values.give(&declared::JOIN_TOKEN, "hunter2");
         values
     }
 
@@ -123,7 +129,7 @@ mod tests {
     }
 
     fn published() -> String {
-        Published::by("joiner_1", &given(&values())).text()
+        Published::by("joiner_1", &given(&values(), known())).text()
     }
 
     #[test]
@@ -134,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_was_published_is_found_as_it_was_given() {
-        let found = only(&[lease("joiner", "joiner_1", &published())]).unwrap();
+        let found = only(&[lease("joiner", "joiner_1", &published())], &known()).unwrap();
         assert_eq!(found.lease, "joiner/karpenter-leader-election");
         assert_eq!(found.values.get(&declared::PREFERENCE_POLICY), "Ignore");
         assert_eq!(found.values.get(&declared::MIN_VALUES_POLICY), "Strict");
@@ -142,22 +148,22 @@ mod tests {
 
     #[test]
     fn an_annotation_that_another_holder_left_is_not_believed() {
-        assert_eq!(only(&[lease("joiner", "karpenter-7d9f_1", &published())]), None);
-        assert_eq!(only(&[lease("joiner", "joiner_1", "no JSON")]), None);
-        assert_eq!(only(&[]), None);
+        assert_eq!(only(&[lease("joiner", "karpenter-7d9f_1", &published())], &known()), None);
+        assert_eq!(only(&[lease("joiner", "joiner_1", "no JSON")], &known()), None);
+        assert_eq!(only(&[], &known()), None);
     }
 
     #[test]
     fn of_two_controllers_neither_is_meant() {
         let two = ["joiner", "other"].map(|own| lease(own, "joiner_1", &published()));
-        assert_eq!(only(&two), None);
+        assert_eq!(only(&two, &known()), None);
     }
 
     #[test]
     fn what_a_later_version_publishes_besides_is_left_out() {
         let text =
             r#"{"holder":"j","settings":{"of-a-later-version":"1","price-per-vm":"2"},"more":1}"#;
-        let found = only(&[lease("joiner", "j", text)]).unwrap();
+        let found = only(&[lease("joiner", "j", text)], &known()).unwrap();
         assert_eq!(found.values.get(&declared::PRICE_PER_VM), "2");
     }
 }

@@ -1,4 +1,5 @@
 use expect_test::expect;
+use joiner_settings::Setting;
 
 use super::*;
 
@@ -13,13 +14,13 @@ fn read(given: &[&str]) -> Result<Accepted<Settings>, Vec<String>> {
 }
 
 fn named(name: &str) -> &'static Setting {
-    let mut all = declared::PLANNER.iter().chain(declared::CONTROLLER);
+    let mut all = declared::planner().chain(declared::CONTROLLER.iter().copied());
     all.find(|setting| setting.name == name).expect("there is such a setting")
 }
 
 #[test]
 fn the_defaults_are_karpenters() {
-    let all = declared::PLANNER.iter().chain(declared::CONTROLLER);
+    let all = declared::planner().chain(declared::CONTROLLER.iter().copied());
     let lines: Vec<String> = all
         .map(|setting| format!("--{} {} {}", setting.name, setting.variable, setting.default))
         .collect();
@@ -29,7 +30,6 @@ fn the_defaults_are_karpenters() {
         --ignore-dra-requests IGNORE_DRA_REQUESTS true
         --feature-gates FEATURE_GATES NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false
         --scheduler-config SCHEDULER_CONFIG 
-        --instance-types-file-path INSTANCE_TYPES_FILE_PATH 
         --cpu-requests CPU_REQUESTS 1000
         --vm-memory-overhead-percent VM_MEMORY_OVERHEAD_PERCENT 
         --price-per-vcpu PRICE_PER_VCPU 0.025
@@ -72,7 +72,7 @@ fn the_defaults_are_karpenters() {
 
 #[test]
 fn every_variable_is_the_flag_in_capitals() {
-    for setting in declared::PLANNER.iter().chain(declared::CONTROLLER) {
+    for setting in declared::planner().chain(declared::CONTROLLER.iter().copied()) {
         assert_eq!(setting.variable, setting.name.replace('-', "_").to_uppercase());
     }
 }

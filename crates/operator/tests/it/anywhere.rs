@@ -21,10 +21,11 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values},
+    settings::Settings,
     stop::Stop,
 };
 use joiner_realparts::control_plane::{ControlPlane, Options, Parts};
+use joiner_settings::Values;
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -90,6 +91,7 @@ fn engine(client: &Client, lease_client: Client, clock: &Clock) -> Engine {
         lease_client,
         clock: clock.clone(),
         providers: Providers::new(vec![kwok], Vec::new()),
+        definitions: joiner_api::crd::crds(),
         settings: Settings::read(&Values::default()).unwrap().settings,
         registry: Registry::new(&BUILD).unwrap(),
         cluster: None,

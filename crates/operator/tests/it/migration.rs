@@ -19,9 +19,10 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values, declared},
+    settings::{Settings, declared},
     stop::Stop,
 };
+use joiner_settings::Values;
 use joiner_sim_vcenter::{GuestEvent, Inventory, VCenter};
 use joiner_vim::{
     Credentials, Method, MoRef, Transport, Vim, VimSettings,
@@ -29,6 +30,7 @@ use joiner_vim::{
     transport::TransportError,
 };
 use joiner_vsphere::{NODE_CLASS, ProviderSettings, Vsphere};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
 use crate::{
@@ -56,15 +58,20 @@ fn vim(server: &VCenter, clock: &Clock) -> Vim {
     Vim::new(settings, Arc::new(Line(server.clone())), clock.clone())
 }
 
+/// The definitions of our kinds and of the cloud's.
+fn definitions() -> Vec<CustomResourceDefinition> {
+    let of_cloud = serde_json::from_value(joiner_vsphere::crd()).unwrap();
+    crds().into_iter().chain([of_cloud]).collect()
+}
+
 /// What the predecessor was told to do.
 fn define(lab: &Lab) {
     let crd = |definition| {
         create(lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
     };
-    for definition in crds() {
+    for definition in definitions() {
         crd(serde_json::to_value(definition).unwrap());
     }
-    crd(serde_json::to_value(joiner_vsphere::crd()).unwrap());
     create(
         lab,
         NODE_CLASS.group,
@@ -138,6 +145,7 @@ fn engine(lab: &Lab, server: &VCenter) -> Engine {
         lease_client: client(),
         clock: clock.clone(),
         providers: Providers::new(on, Vec::new()),
+        definitions: definitions(),
         settings: Settings::read(&values).unwrap().settings,
         registry: Registry::new(&BUILD).unwrap(),
         cluster: None,

@@ -26,10 +26,11 @@ use joiner_operator::{
     probes::Liveness,
     random::Random,
     rounds::{self, Rounds},
-    settings::{Settings, Values},
+    settings::Settings,
     stop::Stop,
     world::{Cache, Feeds, Wanted, feed_all},
 };
+use joiner_settings::Values;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

@@ -28,9 +28,10 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values, declared},
+    settings::{Settings, declared},
     stop::Stop,
 };
+use joiner_settings::Values;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -151,6 +152,7 @@ async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64, features: 
         liveness: Liveness::new(clock.clone()),
         clock,
         providers: Providers::new(on, Vec::new()),
+        definitions: crds(),
         settings: settings(features),
         registry: Registry::new(&BUILD).unwrap(),
         cluster: None,

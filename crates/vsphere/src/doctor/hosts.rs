@@ -44,6 +44,8 @@ fn judge(
 
 #[cfg(test)]
 mod tests {
+    use joiner_cloud::doctor::Severity;
+
     use super::*;
     use joiner_cloud::doctor::Severity;
 

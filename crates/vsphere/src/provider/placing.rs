@@ -9,7 +9,7 @@ use joiner_cloud::{
 use joiner_core::evenness::ZoneRoom;
 
 use super::{Inner, create::Work};
-use crate::load::Amount;
+use crate::{load::Amount, types::well_known};
 
 /// An instance that is sent somewhere. It is on its way until this is dropped.
 pub(super) struct Placing<'i> {
@@ -27,7 +27,7 @@ impl Inner {
         work: &Work<'_>,
         types: &'t InstanceTypes,
     ) -> (Vec<Choice<'t>>, Placing<'_>) {
-        let (order, well_known) = (work.order, Self::well_known());
+        let (order, well_known) = (work.order, well_known());
         let uid = order.claim.uid.as_str();
         let mut choices: Vec<Choice<'t>> = choice::every(order, types, &well_known).collect();
         let chosen = self.homes.choose(order, |instances| {

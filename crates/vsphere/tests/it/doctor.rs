@@ -3,8 +3,13 @@
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
-use joiner_cloud::doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity};
-use joiner_cloud::{CloudProvider, bootstrap::Secret, class::NodeClass, needs::SecretName};
+use joiner_cloud::{
+    CloudProvider,
+    bootstrap::Secret,
+    class::NodeClass,
+    doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity},
+    needs::SecretName,
+};
 use joiner_sim_vcenter::{
     Inventory, PoolBounds,
     inventory::{Account, Network},

@@ -1,8 +1,12 @@
 //! Classes that can be used.
 
+use std::sync::Arc;
+
 use expect_test::expect;
+use joiner_cloud::{class, types::TypeSource};
 use joiner_core::price::UnitPrices;
-use joiner_vsphere::Settings;
+use joiner_vsphere::{ClassSizes, Settings, labels_of};
+use serde_json::json;
 
 use crate::{describe, instances, read, summary};
 
@@ -265,11 +269,20 @@ fn labels_of_a_size_are_known_and_other_sizes_do_not_have_them() {
     assert_eq!(of(0)[0].values, ["fast"]);
     assert_eq!(of(1)[0].operator.to_string(), "DoesNotExist");
 
-    let catalog = joiner_vsphere::catalog(made.types, ["p", "q"]);
-    assert!(catalog.well_known.contains("example.com/disk"));
-    assert!(catalog.well_known.contains("karpenter.vsphere.com/instance-size"));
-    assert!(catalog.well_known.is_restricted("karpenter.vsphere.com/something-else"));
-    assert_eq!(catalog.types("p").len(), catalog.types("q").len());
+    let types: Vec<_> = made.types.into_iter().map(Arc::new).collect();
+    assert_eq!(labels_of(&types), ["example.com/disk"]);
+    let well_known = ClassSizes::new(Settings::default()).well_known();
+    assert!(well_known.contains("karpenter.vsphere.com/instance-size"));
+    assert!(well_known.is_restricted("karpenter.vsphere.com/something-else"));
+}
+
+#[test]
+fn pools_of_one_class_share_its_types() {
+    let spec = json!({"diskSize": 60, "instanceTypes": [{"os": "linux", "cpu": 4, "memory": 16}]});
+    let class = class::NodeClass { name: "general".to_owned(), spec, ..Default::default() };
+    let sizes = ClassSizes::new(Settings::default());
+    let [p, q] = ["p", "q"].map(|pool| sizes.class_types(pool, &class).unwrap().types);
+    assert!(Arc::ptr_eq(&p, &q) && !p.is_empty());
 }
 
 #[test]

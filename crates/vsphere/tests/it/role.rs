@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use joiner_cloud::CloudProvider;
-use joiner_cloud::doctor::{Patient, Severity};
+use joiner_cloud::{
+    CloudProvider,
+    doctor::{Patient, Severity},
+};
 use joiner_sim_vcenter::{Inventory, inventory::Account};
 use serde_json::json;
 

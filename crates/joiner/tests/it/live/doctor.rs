@@ -14,7 +14,6 @@ struct Site {
 impl Site {
     async fn new() -> Self {
         let cluster = Cluster::empty().await;
-        create(&cluster.lab, joiner_vsphere::crd());
         for object in example("vsphere-start") {
             create(&cluster.lab, object);
         }

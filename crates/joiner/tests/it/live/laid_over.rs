@@ -37,7 +37,7 @@ async fn a_cluster_without_our_definitions_has_no_such_objects() {
 async fn objects_of_files_are_tried_on_a_cluster_without_our_definitions() {
     let cluster = Cluster::empty().await;
     create(&cluster.lab, pod("web"));
-    let ours = joiner_api::crd::crds();
+    let ours = joiner::house::definitions();
     let ours = ours.iter().filter_map(|definition| definition.metadata.name.as_deref());
     undefine(&cluster, &ours.collect::<Vec<_>>());
     let (tried, dump) = (cluster.path("tried.yaml"), cluster.path("dump"));

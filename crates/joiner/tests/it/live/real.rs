@@ -73,7 +73,7 @@ async fn a_real_api_server_is_asked_for_lists_only() {
     let not_served = "the cluster does not have nodepools.karpenter.sh";
     assert!(without_definitions.stderr.contains(not_served), "{without_definitions}");
 
-    for definition in joiner_api::crd::crds() {
+    for definition in joiner::house::definitions() {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         create(&plane, path, serde_json::to_value(definition).unwrap()).await;
     }

@@ -14,9 +14,10 @@ use joiner_operator::{
     metrics::Registry,
     probes::{Liveness, Readiness},
     random::Random,
-    settings::{Settings, Values},
+    settings::Settings,
     stop::Stopper,
 };
+use joiner_settings::Values;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tracing::{
@@ -101,6 +102,7 @@ impl Running {
             lease_client: client(),
             clock: self.stage.context.clock.clone(),
             providers: Providers::new(on, Vec::new()),
+            definitions: joiner_api::crd::crds(),
             settings,
             registry: self.metrics.clone(),
             cluster: None,

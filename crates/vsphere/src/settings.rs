@@ -1,49 +1,63 @@
-//! How vSphere's provider reaches its vCenter.
+//! Settings of vSphere: how the provider reaches its vCenter, and what instances cost and hide.
+
+pub mod declared;
 
 use std::{net::IpAddr, path::PathBuf};
 
 use http::Uri;
 use joiner_cloud::bootstrap::Secret;
+use joiner_core::price::UnitPrices;
 use joiner_line::{CredentialFiles, Credentials, CredentialsSource};
-use joiner_operator::settings::{Reader, declared};
+use joiner_settings::Reader;
+
+use crate::Settings;
+
+impl Settings {
+    /// Reads what instances cost and hide: vSphere's own setting first, then the one for all clouds;
+    /// problems are kept by the reader.
+    pub fn read(from: &mut Reader<'_>, prices: UnitPrices, overhead_of_all: Option<f64>) -> Self {
+        let own = from.share(&declared::VSPHERE_VM_MEMORY_OVERHEAD_PERCENT).or(overhead_of_all);
+        Self { memory_overhead: own.unwrap_or(Self::default().memory_overhead), prices }
+    }
+}
 
 /// How vSphere's provider reaches its vCenter, and where it keeps its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct VsphereAccess {
+pub struct VsphereAccess {
     /// The vCenter's host, with its port if that is not 443; IPv6 addresses are in brackets.
-    pub(crate) authority: String,
+    pub authority: String,
     /// Who logs in; empty where the folder says it.
-    pub(crate) username: String,
+    pub username: String,
     /// With which password; empty where the folder says it.
-    pub(crate) password: Secret<String>,
+    pub password: Secret<String>,
     /// The folder that says both, whenever somebody logs in.
-    pub(crate) credentials_folder: Option<CredentialFiles>,
+    pub credentials_folder: Option<CredentialFiles>,
     /// What the cluster is called.
-    pub(crate) cluster_name: String,
+    pub cluster_name: String,
     /// Where instances are kept, below the datacenter's folder of VMs.
-    pub(crate) folder: String,
+    pub folder: String,
     /// The datacenter, where one is given for all classes.
-    pub(crate) datacenter: Option<String>,
+    pub datacenter: Option<String>,
     /// Whether the vCenter's certificate is not looked at.
-    pub(crate) insecure: bool,
+    pub insecure: bool,
     /// Certificates to trust besides the system's.
-    pub(crate) ca_files: Vec<PathBuf>,
+    pub ca_files: Vec<PathBuf>,
     /// The hash of the one certificate to trust: of 20 or 32 bytes.
-    pub(crate) thumbprint: Option<Vec<u8>>,
+    pub thumbprint: Option<Vec<u8>>,
 }
 
 impl VsphereAccess {
     /// Where name and password are found at each login.
-    pub(crate) fn credentials(&self) -> CredentialsSource {
+    pub fn credentials(&self) -> CredentialsSource {
         match &self.credentials_folder {
             Some(folder) => folder.clone().source(),
             None => Credentials::new(&self.username, self.password.reveal()).into_source(),
         }
     }
 
-    /// Reads what is given; problems are kept by the reader. `why` says who cannot do without it.
-    pub(crate) fn read(from: &mut Reader<'_>, why: &str) -> Self {
-        let cluster_name = from.required(&declared::CLUSTER_NAME, why).to_owned();
+    /// Reads what is given; problems are kept by the reader. `why` says what cannot be done without
+    /// it.
+    pub fn read(from: &mut Reader<'_>, cluster_name: &str, why: &str) -> Self {
         let authority = authority(from, why);
         let credentials_folder = credentials_folder(from);
         let (username, password) = if credentials_folder.is_some() {
@@ -55,7 +69,7 @@ impl VsphereAccess {
             )
         };
         let access = Self {
-            cluster_name,
+            cluster_name: cluster_name.to_owned(),
             authority,
             credentials_folder,
             username,
@@ -158,7 +172,29 @@ fn thumbprint(from: &mut Reader<'_>) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use joiner_settings::Values;
+
     use super::*;
+
+    #[test]
+    fn a_password_is_read_and_not_shown() {
+        let mut values = Values::default();
+        for (setting, text) in [
+            (&declared::VSPHERE_ENDPOINT, "https://vcenter.example.org/sdk"),
+            (&declared::VSPHERE_USERNAME, "joiner"),
+            (&declared::VSPHERE_PASSWORD, "hunter2"),
+            (&declared::VSPHERE_PATH, "k8s/prod"),
+        ] {
+            values.give(setting, text);
+        }
+        let mut reader = Reader::new(&values);
+        let access = VsphereAccess::read(&mut reader, "prod", "it is needed");
+        assert_eq!(reader.accept(()).unwrap().warnings, Vec::<String>::new());
+        assert_eq!(access.password.reveal(), "hunter2");
+        assert!(!format!("{access:?}").contains("hunter2"));
+        assert_eq!((&*access.cluster_name, &*access.folder), ("prod", "k8s/prod"));
+        assert_eq!((access.datacenter, access.thumbprint), (None, None));
+    }
 
     #[test]
     fn every_spelling_of_a_vcenter_is_understood() {

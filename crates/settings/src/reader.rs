@@ -4,7 +4,16 @@ use std::{net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use joiner_api::duration::Duration as GoDuration;
 
-use super::{Accepted, Gates, Setting, Values};
+use crate::{Setting, Values};
+
+/// What was read, and what its author should know although it can be used.
+#[derive(Debug, Clone)]
+pub struct Accepted<T> {
+    /// The settings.
+    pub settings: T,
+    /// Things to know, such as the name of a feature that does not exist.
+    pub warnings: Vec<String>,
+}
 
 /// Reads settings and keeps what is wrong with them.
 ///
@@ -25,7 +34,7 @@ impl<'v> Reader<'v> {
     }
 
     /// What is read from.
-    pub(super) fn values(&self) -> &'v Values {
+    pub fn values(&self) -> &'v Values {
         self.values
     }
 
@@ -206,27 +215,6 @@ impl<'v> Reader<'v> {
         }
         Some(text.to_owned())
     }
-
-    /// The defaults of all features, with those given changed. A name that no feature has may come
-    /// from a later version, and is no reason not to start.
-    pub fn gates(&mut self, setting: &Setting) -> Gates {
-        let mut gates = Gates::default();
-        let given = setting.default.split(',').chain(self.text(setting).split(','));
-        for pair in given.map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match (boolean(value.trim()), gates.named(name.trim())) {
-                (None, _) => self.refuse(setting, pair, "use NAME=true or NAME=false"),
-                (Some(on), Some(gate)) => *gate = on,
-                (Some(_), None) => self.warn(format!(
-                    "--{} ({}) names {:?}, which is no feature: it has no effect",
-                    setting.name,
-                    setting.variable,
-                    name.trim()
-                )),
-            }
-        }
-        gates
-    }
 }
 
 /// What a word stands for, or which words there are.
@@ -236,7 +224,7 @@ fn choose<T: Copy, const N: usize>(text: &str, choices: [(&str, T); N]) -> Resul
 }
 
 /// The words that Go's programs, and so Karpenter's users, write for booleans.
-fn boolean(text: &str) -> Option<bool> {
+pub fn boolean(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "True" | "TRUE" => Some(true),
         "0" | "f" | "F" | "false" | "False" | "FALSE" => Some(false),
