@@ -47,7 +47,6 @@ mod tests {
     use joiner_cloud::doctor::Severity;
 
     use super::*;
-    use joiner_cloud::doctor::Severity;
 
     fn object(id: &str) -> MoRef {
         MoRef::new("Datastore", id)
