@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// After so many failures of one kind, an order counts as an order without room, and an instance that
-/// makes no progress is made again. Twice may be chance; every failure costs a clone.
+/// makes no progress is made again. Twice may be chance; each failure may cost a copy of an image.
 pub const TRIES_MAX: u32 = 3;
 /// After so many failures that the program does not know, an instance is made again.
 pub const UNKNOWN_TRIES_MAX: u32 = 5;

@@ -26,7 +26,7 @@ use self::entry::Entry;
 
 pub use self::entry::{check_amounts, check_price, requirements};
 
-/// What an instance type file says.
+/// A parsed instance type file.
 #[derive(Debug, Clone)]
 pub struct CatalogFile {
     entries: Vec<Entry>,

@@ -22,7 +22,7 @@ mod report;
 mod secrets;
 mod trouble;
 mod updates;
-mod work;
+pub(crate) mod work;
 mod written_first;
 
 pub use bench::{AtOnce, Bench, Mishap, Process};

@@ -30,7 +30,7 @@ const TASKS: &[f64] =
 /// How the metrics of a cloud are called.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'n> {
-    /// The prefix of every name, such as `joiner_vsphere`.
+    /// The prefix of every name, such as `joiner_kwok`.
     pub prefix: &'n str,
     /// The cloud's server, as help texts call it.
     pub server: &'n str,

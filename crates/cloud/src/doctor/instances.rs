@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{ClaimSeen, Finding, Subject};
 use crate::mark::Mark;
 
-/// How many names are listed.
+/// The number of names in a text. More would not be read.
 const NAMED: usize = 10;
 
 /// Whose an instance is.
@@ -97,12 +97,12 @@ pub fn instances(
     found
 }
 
-/// Which cluster of the name an instance says that it is of.
+/// The identity of the cluster that an instance's mark names.
 fn cluster_uid(seen: &InstanceSeen) -> Option<&str> {
     seen.mark.as_ref().map(|mark| mark.cluster_uid.as_str()).filter(|uid| !uid.is_empty())
 }
 
-/// Instances that were made for the same claim.
+/// Instances that were made for one claim.
 fn doubles<'v>(ours: &[&'v InstanceSeen]) -> BTreeMap<String, Vec<&'v InstanceSeen>> {
     let mut by_claim: BTreeMap<String, Vec<&InstanceSeen>> = BTreeMap::new();
     for own in ours {
@@ -114,7 +114,7 @@ fn doubles<'v>(ours: &[&'v InstanceSeen]) -> BTreeMap<String, Vec<&'v InstanceSe
     by_claim
 }
 
-/// Instances that no claim is known of.
+/// Instances without a claim.
 fn orphans(
     subject: Subject<'_>,
     ours: &[&InstanceSeen],

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Finding, Subject};
 use crate::class::{BOOTSTRAP_READY, NodeClass};
 
-/// What the controller last said of how instances join.
+/// The condition `BootstrapReady` as the controller last wrote it for this version of the class.
 pub fn joining(subject: Subject<'_>, class: &NodeClass) -> Finding {
     let conditions = class.status["conditions"].as_array();
     let said = conditions.into_iter().flatten().find(|own| own["type"] == BOOTSTRAP_READY);

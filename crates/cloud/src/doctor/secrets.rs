@@ -1,4 +1,4 @@
-//! Secrets that hold the texts of classes.
+//! Secrets with the user data of classes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::{
     needs::{SecretName, SecretNeed},
 };
 
-/// What a class's text is made with, as far as it is in Secrets, or what is to be said instead.
+/// The data of the Secret that a class needs, or the finding that says why it is missing.
 pub fn users_secret(
     subject: Subject<'_>,
     need: Option<SecretNeed>,

@@ -5,12 +5,13 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Finding, Subject};
 use crate::class::ClassCondition;
 
-/// Clocks that differ by more will differ by more yet.
+/// From this difference on a clock counts as drifting: NTP keeps clocks far closer.
 const DIFFERS: SignedDuration = SignedDuration::from_secs(60);
-/// By more than this, certificates and tokens are refused.
+/// From this difference on certificates and tokens are refused. Kerberos' default
+/// tolerance is the same.
 const TOO_MUCH: SignedDuration = SignedDuration::from_mins(5);
 
-/// What is said of a step on the way to a session, `fine` or what is in the way.
+/// A step on the way to a session: `fine`, or the condition that says what prevents it.
 pub fn reached(
     check: &'static str,
     address: &str,
@@ -20,12 +21,12 @@ pub fn reached(
     let subject = Subject::new(check, address);
     match away {
         None => subject.fine(fine),
-        // One that does not answer may do so soon; whoever asks the doctor wants to know now.
+        // A condition may still be unknown; the doctor reports the state of now.
         Some(away) => subject.problem(&away.reason, &away.message),
     }
 }
 
-/// Whether clocks agree.
+/// Whether the server's clock agrees with ours.
 pub fn clocks(address: &str, here: Timestamp, there: Timestamp) -> Finding {
     let subject = Subject::new("clock", address);
     let ahead = there.duration_since(here);

@@ -11,16 +11,13 @@ use joiner_clock::Clock;
 use super::mishaps::Mishaps;
 use crate::{
     CloudError, CloudProvider, Deletion,
-    conformance::Mishap,
+    conformance::{
+        Mishap,
+        work::{ASK_AGAIN_AFTER, ASKS_MAX, KILLS},
+    },
     instance::Instance,
     order::{ClaimId, Order},
 };
-
-/// How often a deletion is asked for until the instance must be gone, and how far apart.
-const ASKS_MAX: u32 = 100;
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
-/// Both ways to kill a process at a call.
-pub const KILLS: [Mishap; 2] = [Mishap::KilledBefore, Mishap::KilledAfter];
 
 /// A simulated cloud with providers that use it.
 #[async_trait(?Send)]

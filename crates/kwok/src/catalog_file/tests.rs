@@ -1,51 +1,15 @@
 use expect_test::{Expect, expect};
-
-use joiner_core::instance_type::Catalog;
+use joiner_cloud::testing::describe;
 
 use super::*;
 
 /// What a file gives each of two pools, or the error.
 fn check(text: &str, expected: Expect) {
     let shown = match parse(text, "types.yaml") {
-        Ok(file) => show(&file.catalog(["a", "b"])),
+        Ok(file) => describe(&file.catalog(["a", "b"])),
         Err(error) => error.to_string(),
     };
     expected.assert_eq(&shown);
-}
-
-fn show(catalog: &Catalog) -> String {
-    let mut lines = Vec::new();
-    for (pool, types) in &catalog.by_pool {
-        lines.push(format!("pool {pool}"));
-        for instance_type in types.iter() {
-            lines.push(format!("  type {}", instance_type.name));
-            lines.push(format!("    requires {}", instance_type.requirements));
-            lines.push(format!("    capacity {}", instance_type.capacity));
-            lines.push(format!("    overhead {}", instance_type.overhead.total()));
-            if !instance_type.volume_limits.is_empty() {
-                lines.push(format!("    volumes {:?}", instance_type.volume_limits));
-            }
-            for offering in &instance_type.offerings {
-                let available = if offering.available { "" } else { " unavailable" };
-                lines.push(format!(
-                    "    offers {} for {}{available} left {} capacity [{}] overhead [{}]",
-                    offering.requirements,
-                    offering.price,
-                    offering.reservation_capacity,
-                    offering.capacity,
-                    offering.overhead
-                ));
-            }
-        }
-    }
-    let extra: Vec<&str> = catalog
-        .well_known
-        .iter()
-        .filter(|key| !joiner_core::label::WELL_KNOWN.contains(key))
-        .collect();
-    lines.push(format!("well known: {}", extra.join(" ")));
-    lines.push(format!("reservations: {}", catalog.reservation_id_label.as_deref().unwrap_or("-")));
-    lines.join("\n")
 }
 
 #[test]

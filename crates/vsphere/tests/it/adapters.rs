@@ -191,7 +191,7 @@ async fn guests_that_cannot_be_told_are_no_ready_class() {
     let (holds, reason, message) =
         condition(&world().provider(), &of_class, "ValidationSucceeded").await;
     assert_eq!((holds, reason.as_str()), (Some(false), "InvalidNetwork"), "{message}");
-    assert!(message.contains("only guests with cloud-init are told that"), "{message}");
+    assert!(message.contains("only guests with cloud-init receive"), "{message}");
     let error = world().provider().create(&order(&of_class, 1)).await;
     assert!(matches!(error, Err(CloudError::NodeClassNotReady(_))), "{error:?}");
 }
