@@ -15,7 +15,7 @@ use joiner_vim::{
 };
 use joiner_vsphere::Vsphere;
 
-use super::{CLUSTER, Faults, rke2};
+use super::{CLUSTER, Faults, TOKEN, rke2};
 
 /// How long a clone may take.
 const LIMIT: Duration = Duration::from_hours(1);
@@ -136,6 +136,10 @@ impl<S: Site> Bench for OnSite<S> {
 
     fn more_than_a_page(&self) -> u32 {
         self.site.more_than_a_page()
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        vec![TOKEN.to_owned()]
     }
 }
 
