@@ -8,8 +8,10 @@ use crate::{CloudError, progress::Progress};
 
 pub(super) async fn until_done<B: Bench>(bench: &B) -> Verdict {
     let Some(class) = bench.changed_class() else { return Ok(()) };
+    let mut number = 0;
     at_every_call(&ALL, async |mishap: Mishap, call| {
-        let order = order(bench, call);
+        number += 1;
+        let order = order(bench, number);
         let instance = create(bench, &*bench.start().provider, &order).await?;
         let id = instance.provider_id.as_str();
         let tried =

@@ -1,6 +1,6 @@
 //! Providers with one flaw each.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use joiner_cloud::{
@@ -174,16 +174,10 @@ impl CloudProvider for Flawed {
     }
 
     fn instance_types(&self, pool: &str, class: &NodeClass) -> Result<InstanceTypes, CloudError> {
-        let mut state = self.cloud.state();
-        match self.flaw {
-            Some(Flaw::OffersWithoutRoom) => return Ok(Arc::clone(&state.types)),
-            Some(Flaw::OffersNeverAgain) => {
-                let ever = Instant::now() + Duration::from_hours(1000);
-                state.unavailable.values_mut().for_each(|until| *until = ever);
-            }
-            _ => {}
+        if self.is(Flaw::OffersNeverAgain) {
+            let ever = Instant::now() + Duration::from_hours(1000);
+            self.cloud.state().unavailable.values_mut().for_each(|until| *until = ever);
         }
-        drop(state);
         self.cloud.instance_types(pool, class)
     }
 
@@ -205,14 +199,22 @@ impl CloudProvider for Flawed {
                     other => other,
                 }
             }),
+            Some(Flaw::OffersWithoutRoom) => {
+                let made = self.cloud.create(order).await;
+                self.cloud.state().unavailable.clear();
+                made
+            }
             Some(Flaw::Floods) => {
                 // Each has a turn of its own.
                 let another = self.cloud.with_turns_of_its_own();
                 another.create(order).await
             }
             Some(Flaw::LooksAtEach) => {
-                for own in self.cloud.list().await?.instances {
-                    self.cloud.get(&ClaimId::default(), &own.provider_id).await?;
+                {
+                    let mut state = self.cloud.state();
+                    let looks: Vec<_> =
+                        state.instances.keys().map(|id| format!("get {id}")).collect();
+                    state.calls.extend(looks);
                 }
                 self.cloud.create(order).await
             }

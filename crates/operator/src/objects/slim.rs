@@ -204,11 +204,14 @@ pub(crate) fn node(mut node: Node) -> Node {
     node.metadata.managed_fields = None;
     if let Some(status) = &mut node.status {
         *status = NodeStatus {
+            // Clouds learn where nodes are reached, and which instance they are.
+            addresses: status.addresses.take(),
             allocatable: status.allocatable.take(),
             capacity: status.capacity.take(),
             conditions: status.conditions.take(),
             node_info: status.node_info.take().map(|info| NodeSystemInfo {
                 kubelet_version: info.kubelet_version,
+                system_uuid: info.system_uuid,
                 ..NodeSystemInfo::default()
             }),
             ..NodeStatus::default()

@@ -7,7 +7,7 @@ use std::{
 
 use joiner_cloud::ProviderIds;
 
-use super::{Change, Intended, Kept, Key, World};
+use super::{Change, Intended, Kept, Key, World, table::Part};
 
 /// Who is told of changes, while nobody else can change anything: what is seen then is what the
 /// change led to.
@@ -133,12 +133,12 @@ impl Cache {
         T::table(&shared.world).unreadable().len() < before
     }
 
-    pub(super) fn begin_list<T: Kept>(&self) {
-        T::table_mut(&mut self.lock().world).begin_list();
+    pub(super) fn begin_list<T: Kept>(&self, part: &Part) {
+        T::table_mut(&mut self.lock().world).begin_list(part);
     }
 
-    pub(super) fn end_list<T: Kept>(&self) {
-        let missing = T::table_mut(&mut self.lock().world).end_list();
+    pub(super) fn end_list<T: Kept>(&self, part: &Part) {
+        let missing = T::table_mut(&mut self.lock().world).end_list(part);
         for key in missing {
             self.gone::<T>(&key);
         }

@@ -12,6 +12,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Cache, FeedState, Feeds, Kept, Key, class_key, kept,
+    table::Part,
     text::{Head, Text},
     watch::{Failure, Told, Watch},
 };
@@ -100,20 +101,24 @@ impl Feeder {
         T: Kept + Resource<DynamicType = ()> + DeserializeOwned,
     {
         let key = |head: &Head| Key::new(head.namespace.as_deref(), &head.name);
-        self.run(T::PLURAL(), objects::Resource::of::<T>(), key, Body::decode::<T>);
+        let resource = objects::Resource::of::<T>();
+        self.run(T::PLURAL(), resource, Part::Whole, key, Body::decode::<T>);
     }
 
     fn add_class(&mut self, class: &ClassKind) {
         let class = *class;
         let key = move |head: &Head| class_key(class.group, class.kind, &head.name);
         let read = move |text: &RawValue| Ok(node_class(&class, text.decode()?));
-        self.run(class.plural.to_owned(), objects::Resource::of_class(&class), key, read);
+        // All kinds of classes share one table.
+        let part = Part::of(&class_key(class.group, class.kind, ""));
+        self.run(class.plural.to_owned(), objects::Resource::of_class(&class), part, key, read);
     }
 
     fn run<T: Kept>(
         &mut self,
         plural: String,
         resource: objects::Resource,
+        part: Part,
         key: impl Fn(&Head) -> Key + Send + 'static,
         read: impl Fn(&RawValue) -> Result<T, Invalid> + Send + 'static,
     ) {
@@ -124,6 +129,7 @@ impl Feeder {
             feeds: self.feeds.clone(),
             plural: plural.clone(),
             resource: resource.clone(),
+            part,
             key,
             read,
             lists: 0,
@@ -172,6 +178,8 @@ struct Keeper<K, R> {
     feeds: Feeds,
     plural: String,
     resource: objects::Resource,
+    /// What its lists have of the table of its kind.
+    part: Part,
     /// By what an object is found.
     key: K,
     read: R,
@@ -186,7 +194,7 @@ where
 {
     fn take(&mut self, told: Told<'_>) {
         match told {
-            Told::ListBegins => self.cache.begin_list::<T>(),
+            Told::ListBegins => self.cache.begin_list::<T>(&self.part),
             Told::Listed(text) => self.put(&text, self.lists == 0),
             Told::Changed(text) => self.put(&text, false),
             Told::Gone(head) => {
@@ -195,7 +203,7 @@ where
                 }
             }
             Told::ListEnds => {
-                self.cache.end_list::<T>();
+                self.cache.end_list::<T>(&self.part);
                 self.lists += 1;
                 let unreadable = self.cache.unreadable::<T>();
                 self.feeds.set(&self.plural, |state| {

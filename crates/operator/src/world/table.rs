@@ -49,6 +49,29 @@ impl fmt::Debug for Key {
     }
 }
 
+/// What of a table one list has.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    /// Everything.
+    Whole,
+    /// What is in this namespace. Kinds that share a table have one each.
+    Namespace(Box<str>),
+}
+
+impl Part {
+    /// The part that this key is in.
+    pub(super) fn of(key: &Key) -> Self {
+        key.namespace().map_or(Self::Whole, |namespace| Self::Namespace(namespace.into()))
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Namespace(namespace) => key.namespace() == Some(namespace),
+        }
+    }
+}
+
 /// The objects of one kind, in order of their keys.
 #[derive(Debug)]
 pub struct Table<T> {
@@ -56,8 +79,8 @@ pub struct Table<T> {
     /// Objects that are there and cannot be read. What was known of them before is still in
     /// `objects`: they are not gone.
     unreadable: BTreeMap<Key, Unreadable>,
-    /// Objects that a list under way has told of.
-    listed: Option<BTreeSet<Key>>,
+    /// Objects that lists under way have told of, by what they list.
+    listed: BTreeMap<Part, BTreeSet<Key>>,
 }
 
 #[derive(Debug)]
@@ -76,7 +99,7 @@ struct Entry<T> {
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), unreadable: BTreeMap::new(), listed: None }
+        Self { objects: BTreeMap::new(), unreadable: BTreeMap::new(), listed: BTreeMap::new() }
     }
 }
 
@@ -130,9 +153,7 @@ impl<T: Kept> Table<T> {
     /// known now, if it is news.
     pub(super) fn put(&mut self, object: T) -> Option<(Option<Arc<T>>, Arc<T>)> {
         let key = object.key();
-        if let Some(listed) = &mut self.listed {
-            listed.insert(key.clone());
-        }
+        self.was_listed(&key);
         self.take(key, object, false)
     }
 
@@ -159,9 +180,7 @@ impl<T: Kept> Table<T> {
 
     /// Takes note of an object that is there and cannot be read.
     pub(crate) fn put_unreadable(&mut self, key: Key, version: u64, why: String) {
-        if let Some(listed) = &mut self.listed {
-            listed.insert(key.clone());
-        }
+        self.was_listed(&key);
         if self.version(&key).is_none_or(|known| known < version) {
             self.unreadable.insert(key, Unreadable { version, why });
         }
@@ -177,24 +196,33 @@ impl<T: Kept> Table<T> {
         self.objects.remove(key).map(|entry| entry.object)
     }
 
-    /// From now on objects are listed; what the list does not have is gone.
-    pub(super) fn begin_list(&mut self) {
-        self.listed = Some(BTreeSet::new());
+    /// From now on objects of a part are listed; what the list does not have of it is gone.
+    pub(super) fn begin_list(&mut self, part: &Part) {
+        self.listed.insert(part.clone(), BTreeSet::new());
     }
 
-    /// The list is whole: answers what it does not have. What only our own writes tell of may be
-    /// newer than the list, and stays.
-    pub(super) fn end_list(&mut self) -> Vec<Key> {
-        let listed = self.listed.take().unwrap_or_default();
-        self.unreadable.retain(|key, _| listed.contains(key));
-        let missing =
-            self.objects.iter().filter(|(key, entry)| !entry.own && !listed.contains(*key));
+    /// The list of a part is whole: answers what it does not have. What only our own writes tell of
+    /// may be newer than the list, and stays.
+    pub(super) fn end_list(&mut self, part: &Part) -> Vec<Key> {
+        let listed = self.listed.remove(part).unwrap_or_default();
+        let is_missing = |key: &Key| part.has(key) && !listed.contains(key);
+        self.unreadable.retain(|key, _| !is_missing(key));
+        let missing = self.objects.iter().filter(|(key, entry)| !entry.own && is_missing(key));
         missing.map(|(key, _)| key.clone()).collect()
+    }
+
+    fn was_listed(&mut self, key: &Key) {
+        for (part, listed) in &mut self.listed {
+            if part.has(key) {
+                listed.insert(key.clone());
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use joiner_cloud::class::NodeClass;
     use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
     use super::*;
@@ -235,13 +263,33 @@ mod tests {
     fn a_list_that_has_it_keeps_it_and_one_that_has_not_ends_it() {
         let mut table = Table::default();
         table.put(node(1));
-        table.begin_list();
+        table.begin_list(&Part::Whole);
         unreadable(&mut table, 2);
-        assert_eq!(table.end_list(), []);
+        assert_eq!(table.end_list(&Part::Whole), []);
         assert_eq!(known(&table), (Some(1), true));
-        table.begin_list();
-        assert_eq!(table.end_list(), [Key::cluster("n")]);
+        table.begin_list(&Part::Whole);
+        assert_eq!(table.end_list(&Part::Whole), [Key::cluster("n")]);
         assert_eq!(known(&table), (Some(1), false), "whoever lists removes the rest");
+    }
+
+    #[test]
+    fn a_list_of_one_part_of_a_table_ends_nothing_in_another() {
+        let class = |kind: &str| NodeClass {
+            group: "example.com".to_owned(),
+            kind: kind.to_owned(),
+            name: "default".to_owned(),
+            version: 1,
+            ..NodeClass::default()
+        };
+        let (class, template) = (class("Class"), class("Template"));
+        let (keys, mut table) = ([class.key(), template.key()], Table::default());
+        table.put(class);
+        table.put(template.clone());
+        let parts = [Part::of(&keys[0]), Part::of(&keys[1])];
+        parts.iter().for_each(|part| table.begin_list(part));
+        table.put(template);
+        assert_eq!(table.end_list(&parts[1]), []);
+        assert_eq!(table.end_list(&parts[0]), [keys[0].clone()]);
     }
 
     #[test]

@@ -71,7 +71,6 @@ mod tests {
     use joiner_cloud::doctor::Severity;
     use joiner_vim::MoRef;
 
-
     use super::*;
     use crate::inventory::Named;
 

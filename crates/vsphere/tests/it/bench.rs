@@ -47,6 +47,8 @@ pub(crate) const CLUSTER_UID: &str = "uid-of-prod";
 const PAGE: usize = 20;
 pub(crate) const USER: &str = "administrator@vsphere.local";
 pub(crate) const PASSWORD: &str = "secret";
+/// What the guests of the tests join with.
+pub(crate) const TOKEN: &str = "s3cret";
 /// Where somebody else makes instances.
 const PLACES: Places = Places {
     template: "/dc1/vm/templates/ubuntu-2404",
@@ -248,7 +250,7 @@ pub(crate) fn class(more: Value) -> Arc<NodeClass> {
 pub(crate) fn rke2() -> Facts {
     Facts {
         provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
-        ..Facts::given(Distro::Rke2, "https://10.0.0.10:9345", "v1.33.4+rke2r1", "s3cret")
+        ..Facts::given(Distro::Rke2, "https://10.0.0.10:9345", "v1.33.4+rke2r1", TOKEN)
     }
 }
 

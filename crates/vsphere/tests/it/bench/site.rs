@@ -16,7 +16,7 @@ use joiner_vim::{
 };
 use joiner_vsphere::Vsphere;
 
-use super::{CLUSTER, rke2};
+use super::{CLUSTER, TOKEN, rke2};
 
 /// How long a clone may take.
 const LIMIT: Duration = Duration::from_hours(1);
@@ -137,6 +137,10 @@ impl<S: Site> Bench for OnSite<S> {
 
     fn more_than_a_page(&self) -> u32 {
         self.site.more_than_a_page()
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        vec![TOKEN.to_owned()]
     }
 }
 
