@@ -9,6 +9,7 @@ mod jobs;
 mod life;
 mod limits;
 mod lists;
+mod outsider;
 mod paging;
 mod parameters;
 mod requests;
