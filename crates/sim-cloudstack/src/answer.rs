@@ -68,7 +68,10 @@ fn response(
     now: Timestamp,
 ) -> Response<Bytes> {
     let (text, kind) = match format {
-        Format::Json => (json!({ envelope: body }).to_string(), "application/json;charset=UTF-8"),
+        Format::Json => {
+            let text = json!({ envelope: body }).to_string();
+            (without_escapes(&text), "application/json;charset=UTF-8")
+        }
         Format::Xml => {
             let text = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><{envelope}/>");
             (text, "text/xml;charset=UTF-8")
@@ -89,7 +92,49 @@ fn set(response: &mut Response<Bytes>, status: u16, kind: &'static str, now: Tim
     }
 }
 
+/// Writes `\\u0001` as the character itself. The real server does this to its finished answers, so a
+/// control character that is stored somewhere makes them invalid JSON.
+fn without_escapes(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        written.push_str(before);
+        let code = escape.strip_prefix("\\u").and_then(|digits| digits.get(..4));
+        let code = code.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let length = match code.and_then(char::from_u32) {
+            Some(letter) => {
+                written.push(letter);
+                6
+            }
+            // The backslash with what it escapes, which may be another backslash.
+            None => {
+                written.push_str(&escape[..2]);
+                2
+            }
+        };
+        rest = &escape[length..];
+    }
+    written + rest
+}
+
 /// A time as answers have it.
 pub(crate) fn time(moment: Timestamp) -> String {
     moment.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%S+0000").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_control_characters_stand_in_answers_as_they_are() {
+        let written = |value: &str| without_escapes(&json!({ "name": value }).to_string());
+        assert_eq!(written("a\u{1}b"), "{\"name\":\"a\u{1}b\"}");
+        assert!(serde_json::from_str::<Value>(&written("a\u{1}b")).is_err());
+        for harmless in ["line\nline", "C:\\u0001", "a \"quote\"", "é"] {
+            let read: Value = serde_json::from_str(&written(harmless)).unwrap();
+            assert_eq!(read["name"], harmless);
+        }
+    }
 }

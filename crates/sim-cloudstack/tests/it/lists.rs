@@ -178,3 +178,15 @@ async fn groups_and_key_pairs_are_those_of_the_account() {
     assert_eq!(wrong.refusal().0, 431);
     assert_eq!(client.as_account("other").call("listSSHKeyPairs", &[]).await.ok(), json!({}));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_control_character_that_is_stored_makes_answers_invalid_json() {
+    let mut inventory = joiner_sim_cloudstack::Inventory::small();
+    inventory.networks[1].name.push('\u{1}');
+    let client = Client::of(inventory);
+    let answer = client.send(http::Method::GET, &client.signed("listNetworks", &[])).await.unwrap();
+    assert!(serde_json::from_slice::<serde_json::Value>(answer.body()).is_err());
+    let mended: Vec<u8> = answer.body().iter().copied().filter(|byte| *byte != 1).collect();
+    let mended: serde_json::Value = serde_json::from_slice(&mended).unwrap();
+    assert_eq!(mended["listnetworksresponse"]["network"][1]["name"], "fresh");
+}
