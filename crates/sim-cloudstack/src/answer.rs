@@ -92,7 +92,7 @@ fn set(response: &mut Response<Bytes>, status: u16, kind: &'static str, now: Tim
     }
 }
 
-/// Writes `\\u0001` as the character itself. The real server does this to its finished answers, so a
+/// Writes `\u0001` as the character itself. The real server does this to its finished answers, so a
 /// control character that is stored somewhere makes them invalid JSON.
 fn without_escapes(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
