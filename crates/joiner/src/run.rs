@@ -249,10 +249,10 @@ pub(crate) fn way_to_vcenter(access: &VsphereAccess) -> Result<(Arc<Https>, VimS
     let refuse = |setting: &Setting, problem: String| {
         Failure::bad_input(format!("--{} ({}): {problem}", setting.name, setting.variable))
     };
-    let endpoint: Endpoint = access
-        .authority
-        .parse()
-        .map_err(|error: InvalidEndpoint| refuse(&declared::VSPHERE_ENDPOINT, error.to_string()))?;
+    let endpoint: Endpoint = access.authority.parse().map_err(|error: InvalidEndpoint| {
+        let error = error.of("a vCenter", "https://host:port/sdk");
+        refuse(&declared::VSPHERE_ENDPOINT, error.to_string())
+    })?;
     let thumbprint = access.thumbprint.as_ref().map(|bytes| {
         let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         pairs.join(":").parse()
@@ -260,8 +260,12 @@ pub(crate) fn way_to_vcenter(access: &VsphereAccess) -> Result<(Arc<Https>, VimS
     let thumbprint = thumbprint.transpose().map_err(|error: InvalidThumbprint| {
         refuse(&declared::VSPHERE_THUMBPRINT, error.to_string())
     })?;
-    let tls =
-        TlsSettings { ca_files: access.ca_files.clone(), thumbprint, insecure: access.insecure };
+    let tls = TlsSettings {
+        ca_files: access.ca_files.clone(),
+        thumbprints: Vec::from_iter(thumbprint),
+        insecure: access.insecure,
+        ..TlsSettings::default()
+    };
     let line = Https::behind(&connection::proxies()?, endpoint, &tls)
         .map_err(|error| refuse(&declared::VSPHERE_TLS_CA_CERTS, chain(&error)))?;
     let user_agent = format!("joiner/{} ({})", BUILD.version, access.cluster_name);

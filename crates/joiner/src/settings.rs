@@ -5,7 +5,6 @@
 //! or one cloud has.
 
 mod beside;
-mod credentials;
 mod given;
 mod vsphere;
 
@@ -22,7 +21,6 @@ use joiner_operator::{
 };
 
 pub(crate) use self::{
-    credentials::CredentialsFolder,
     given::{Declares, Given},
     vsphere::VsphereAccess,
 };

@@ -12,6 +12,7 @@ use std::{
 
 use http::HeaderValue;
 use joiner_clock::Clock;
+use joiner_line::{Account, Patience, retry, session::Shared};
 pub(crate) use keep::forgotten;
 pub use questions::Uuid;
 pub(crate) use questions::shared;
@@ -20,8 +21,6 @@ use tokio::sync::OnceCell;
 use crate::{
     Method, MoRef, ServiceContent, Tags, Task, TaskFailed, TaskResult, Transport, VimError,
     VimSettings,
-    retry::asked,
-    session::{Refusals, Shared},
     soap::{Answer, Call},
     tags::RestSession,
     task::Waiter,
@@ -37,9 +36,10 @@ struct Inner {
     wire: Wire,
     /// Where everything is found; asked once.
     content: OnceCell<Arc<ServiceContent>>,
-    session: Shared<SoapSession>,
-    rest: Shared<RestSession>,
-    refusals: Refusals,
+    session: Shared<SoapSession, VimError>,
+    rest: Shared<RestSession, VimError>,
+    /// All sessions share it: their logins count against the same account.
+    account: Account,
     waiter: Waiter,
 }
 
@@ -62,12 +62,13 @@ pub(crate) struct Seat {
 impl Vim {
     /// A client that has not asked anything yet.
     pub fn new(settings: VimSettings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
+        let account = Account::new(Arc::clone(&settings.credentials), clock.clone());
         Self(Arc::new(Inner {
             wire: Wire::new(settings, transport, clock),
             content: OnceCell::new(),
-            session: Shared::new(),
-            rest: Shared::new(),
-            refusals: Refusals::default(),
+            session: Shared::default(),
+            rest: Shared::default(),
+            account,
             waiter: Waiter::default(),
         }))
     }
@@ -149,7 +150,16 @@ impl Vim {
     where
         F: Future<Output = Result<T, VimError>>,
     {
-        asked(self.clock(), self.settings().patience, || self.in_session(&question)).await
+        self.asked(|| self.in_session(&question)).await
+    }
+
+    /// Asks something that changes nothing, and again while what is in the way may pass.
+    pub(crate) async fn asked<T, F>(&self, question: impl FnMut() -> F) -> Result<T, VimError>
+    where
+        F: Future<Output = Result<T, VimError>>,
+    {
+        let patience = Patience::of(self.settings().patience);
+        retry::asked(self.clock(), &patience, "vCenter", VimError::passes, question).await
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -164,12 +174,12 @@ impl Vim {
         &self.0.wire
     }
 
-    pub(crate) fn rest(&self) -> &Shared<RestSession> {
+    pub(crate) fn rest(&self) -> &Shared<RestSession, VimError> {
         &self.0.rest
     }
 
-    pub(crate) fn refusals(&self) -> &Refusals {
-        &self.0.refusals
+    pub(crate) fn account(&self) -> &Account {
+        &self.0.account
     }
 }
 

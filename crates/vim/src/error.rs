@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use joiner_line::Refused;
+
 use crate::Fault;
 
 /// Why a call has no result.
@@ -38,6 +40,12 @@ pub enum VimError {
     /// The answer is not what the interface promises. Whether the call had an effect is unknown.
     #[error("vCenter's answer cannot be read: {0}")]
     Malformed(String),
+}
+
+impl From<Refused> for VimError {
+    fn from(Refused { user, retry_in }: Refused) -> Self {
+        Self::InvalidLogin { user, retry_in }
+    }
 }
 
 impl VimError {

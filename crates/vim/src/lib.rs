@@ -5,8 +5,8 @@
 //! have to, again when a session has ended, and never with a password that was just refused.
 //! Nothing here knows what the instances are for: no Kubernetes, no classes, no providers.
 //!
-//! Requests go through a [`Transport`], time through a [`joiner_clock::Clock`], so that the same
-//! client talks to a vCenter over HTTPS and to one inside a test, in virtual time.
+//! Requests go through a [`Transport`] of `joiner_line`, time through a [`joiner_clock::Clock`], so
+//! that the same client talks to a vCenter over HTTPS and to one inside a test, in virtual time.
 
 mod client;
 mod collector;
@@ -16,13 +16,10 @@ pub mod inventory_name;
 mod method;
 mod modules;
 mod object;
-mod observer;
 mod policies;
 mod properties;
 mod reference;
-mod retry;
 mod service;
-mod session;
 pub mod settings;
 mod soap;
 pub mod spec;
@@ -37,10 +34,10 @@ mod xml;
 pub use client::{Uuid, Vim};
 pub use error::VimError;
 pub use fault::Fault;
+pub use joiner_line::{Observer, Unobserved};
 pub use method::Method;
 pub use modules::{Module, Modules};
 pub use object::Object;
-pub use observer::{Observer, Unobserved};
 pub use policies::StoragePolicy;
 pub use reference::MoRef;
 pub use service::{About, ServiceContent};

@@ -1,43 +1,14 @@
 //! What a client has to know: where the vCenter is, who asks, and how patient to be.
 
-mod endpoint;
-
 use std::{
     fmt::{self, Debug, Formatter},
     sync::Arc,
     time::Duration,
 };
 
-pub use endpoint::{Endpoint, InvalidEndpoint};
-use zeroize::Zeroizing;
+pub use joiner_line::{Credentials, CredentialsSource, Endpoint, InvalidEndpoint};
 
 use crate::{Observer, Unobserved};
-
-/// Who asks.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
-    /// The user name.
-    pub user: String,
-    /// The password; wiped when it is dropped.
-    pub password: Zeroizing<String>,
-}
-
-impl Credentials {
-    /// A user name and a password.
-    pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
-        Self { user: user.into(), password: Zeroizing::new(password.into()) }
-    }
-}
-
-impl Debug for Credentials {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
-/// Where credentials come from. Asked at every login, so that a password that was changed is used
-/// at the next one.
-pub type CredentialsSource = Arc<dyn Fn() -> Credentials + Send + Sync>;
 
 /// What a client has to know.
 #[derive(Clone)]
@@ -61,7 +32,7 @@ pub struct VimSettings {
 impl VimSettings {
     /// The usual patience, with credentials that never change.
     pub fn new(credentials: Credentials) -> Self {
-        Self::with_source(Arc::new(move || credentials.clone()))
+        Self::with_source(credentials.into_source())
     }
 
     /// The usual patience, with credentials from a source.

@@ -1,33 +1,58 @@
-//! How a request becomes an answer.
-
-mod authorities;
-mod https;
-mod tls;
+//! A vCenter on the network.
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
-pub use https::Https;
-pub use tls::{InvalidThumbprint, Thumbprint, TlsProblem, TlsSettings};
+use joiner_line::{HttpsSettings, SettingNames};
+pub use joiner_line::{
+    InvalidThumbprint, Thumbprint, TlsProblem, TlsSettings, Transport, TransportError,
+};
+use joiner_proxy::{Proxies, Way};
 
-/// Brings one request to a vCenter and one whole answer back.
-///
-/// Requests have a path and headers but no host: the transport knows where the vCenter is. It
-/// knows nothing of sessions, timeouts and repetitions; whoever waits gives up by dropping the
-/// future.
-#[async_trait]
-pub trait Transport: Send + Sync {
-    /// Sends a request and reads the whole answer.
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError>;
+use crate::Endpoint;
+
+/// A vCenter on the network, by HTTP/1.1 over TLS. What is said of its certificate names vSphere's
+/// settings.
+#[derive(Debug)]
+pub struct Https(joiner_line::Https);
+
+impl Https {
+    /// A vCenter at an address that is reached directly.
+    pub fn new(endpoint: Endpoint, tls: &TlsSettings) -> Result<Self, TlsProblem> {
+        Self::behind(&Proxies::default(), endpoint, tls)
+    }
+
+    /// A vCenter at an address that may be behind a proxy. It is reached without encryption only
+    /// where any certificate is accepted too.
+    pub fn behind(
+        proxies: &Proxies,
+        endpoint: Endpoint,
+        tls: &TlsSettings,
+    ) -> Result<Self, TlsProblem> {
+        let names = SettingNames {
+            server: "the vCenter".into(),
+            ca_files: "GOVC_TLS_CA_CERTS".into(),
+            ca_inline: None,
+            thumbprint: Some("VSPHERE_THUMBPRINT".into()),
+        };
+        let settings = HttpsSettings {
+            tls: tls.clone(),
+            proxies: proxies.clone(),
+            plain_allowed: tls.insecure,
+            ..HttpsSettings::new(names)
+        };
+        joiner_line::Https::new(endpoint, settings).map(Self)
+    }
+
+    /// How the vCenter is reached.
+    pub fn way(&self) -> &Way {
+        self.0.way()
+    }
 }
 
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TransportError {
-    /// Nobody answered, or the answer broke off.
-    #[error("{0}")]
-    NoAnswer(String),
-    /// The server could not show that it is the one that was meant.
-    #[error("{0}")]
-    NotTrusted(String),
+#[async_trait]
+impl Transport for Https {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        self.0.send(request).await
+    }
 }

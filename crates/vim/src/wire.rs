@@ -1,19 +1,19 @@
 //! Requests on their way: how many at once, for how long, and who counts them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
     Method, Request, Response, StatusCode,
-    header::{CONTENT_TYPE, COOKIE, HeaderName, HeaderValue, USER_AGENT},
+    header::{CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
 };
 use joiner_clock::Clock;
-use tokio::sync::{OnceCell, Semaphore};
+use joiner_line::{Line, LineSettings, TransportError};
+use tokio::sync::OnceCell;
 
 use crate::{
     Transport, VimError, VimSettings,
     soap::{Answer, Call, Service},
-    transport::TransportError,
     version,
 };
 
@@ -24,20 +24,20 @@ const POLICIES_VERSION: &str = "2.0";
 pub(crate) struct Wire {
     pub(crate) settings: VimSettings,
     pub(crate) clock: Clock,
-    transport: std::sync::Arc<dyn Transport>,
-    permits: Semaphore,
+    line: Line,
     /// Which version of the interface is spoken; asked once.
     version: OnceCell<String>,
 }
 
 impl Wire {
-    pub(crate) fn new(
-        settings: VimSettings,
-        transport: std::sync::Arc<dyn Transport>,
-        clock: Clock,
-    ) -> Self {
-        let permits = Semaphore::new(settings.requests_in_flight.max(1));
-        Self { settings, clock, transport, permits, version: OnceCell::new() }
+    pub(crate) fn new(settings: VimSettings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
+        let line = LineSettings {
+            user_agent: settings.user_agent.clone(),
+            requests_in_flight: settings.requests_in_flight,
+            observer: Arc::clone(&settings.observer),
+        };
+        let line = Line::new(line, transport, clock.clone());
+        Self { settings, clock, line, version: OnceCell::new() }
     }
 
     /// Sends a call, with the session's cookie where there is one.
@@ -96,38 +96,28 @@ impl Wire {
     /// Sends a request when its turn has come, and waits for the answer as long as patience lasts.
     pub(crate) async fn send(
         &self,
-        mut request: Request<Bytes>,
+        request: Request<Bytes>,
         patience: Duration,
     ) -> Result<Response<Bytes>, VimError> {
-        if let Ok(agent) = HeaderValue::from_str(&self.settings.user_agent) {
-            request.headers_mut().insert(USER_AGENT, agent);
-        }
-        let closed = |_| VimError::Unreachable("the client is closing".to_owned());
-        let _turn = self.permits.acquire().await.map_err(closed)?;
-        let answer = self.transport.send(request);
-        tokio::select! {
-            biased;
-            answer = answer => answer.map_err(|error| match error {
-                TransportError::NoAnswer(why) => VimError::Unreachable(why),
-                TransportError::NotTrusted(reason) => VimError::Tls { reason },
-            }),
-            () = self.clock.sleep(patience) => Err(VimError::Unreachable(
-                format!("no answer within {} s", patience.as_secs())
-            )),
-        }
+        let answer = self.line.send(request, patience).await;
+        answer.map_err(|error| match error {
+            TransportError::NoAnswer(why) | TransportError::NotSent(why) => {
+                VimError::Unreachable(why)
+            }
+            TransportError::NotTrusted(reason) => VimError::Tls { reason },
+            TransportError::TooLarge(why) => VimError::Malformed(why),
+        })
     }
 
-    /// Tells whoever counts that a request is over.
+    /// Tells the observer that a request is over.
     pub(crate) fn observe(&self, method: &str, began: Duration, error: Option<&VimError>) {
-        let observer = &self.settings.observer;
-        let took = self.clock.running().saturating_sub(began);
         match error {
-            None => observer.request(method, "200", took),
-            Some(VimError::Http(status)) => observer.request(method, &status.to_string(), took),
-            Some(error) => observer.request(method, error.code(), took),
+            None => self.line.observe(method, began, "200"),
+            Some(VimError::Http(status)) => self.line.observe(method, began, &status.to_string()),
+            Some(error) => self.line.observe(method, began, error.code()),
         }
         if let Some(fault) = error.and_then(VimError::fault) {
-            observer.fault(&fault.kind, "call");
+            self.line.observer().fault(&fault.kind, "call");
         }
     }
 

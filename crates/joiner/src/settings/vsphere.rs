@@ -1,13 +1,11 @@
 //! How vSphere's provider reaches its vCenter.
 
-use std::{net::IpAddr, path::PathBuf, sync::Arc};
+use std::{net::IpAddr, path::PathBuf};
 
 use http::Uri;
 use joiner_cloud::bootstrap::Secret;
+use joiner_line::{CredentialFiles, Credentials, CredentialsSource};
 use joiner_operator::settings::{Reader, declared};
-use joiner_vim::{Credentials, settings::CredentialsSource};
-
-use super::CredentialsFolder;
 
 /// How vSphere's provider reaches its vCenter, and where it keeps its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +17,7 @@ pub(crate) struct VsphereAccess {
     /// With which password; empty where the folder says it.
     pub(crate) password: Secret<String>,
     /// The folder that says both, whenever somebody logs in.
-    pub(crate) credentials_folder: Option<CredentialsFolder>,
+    pub(crate) credentials_folder: Option<CredentialFiles>,
     /// What the cluster is called.
     pub(crate) cluster_name: String,
     /// Where instances are kept, below the datacenter's folder of VMs.
@@ -39,10 +37,7 @@ impl VsphereAccess {
     pub(crate) fn credentials(&self) -> CredentialsSource {
         match &self.credentials_folder {
             Some(folder) => folder.clone().source(),
-            None => {
-                let given = Credentials::new(&self.username, self.password.reveal());
-                Arc::new(move || given.clone())
-            }
+            None => Credentials::new(&self.username, self.password.reveal()).into_source(),
         }
     }
 
@@ -89,9 +84,14 @@ impl VsphereAccess {
 
 /// The folder with name and password. One that cannot be read now would not be found out before the
 /// first login.
-fn credentials_folder(from: &mut Reader<'_>) -> Option<CredentialsFolder> {
+fn credentials_folder(from: &mut Reader<'_>) -> Option<CredentialFiles> {
     let setting = &declared::VSPHERE_CREDENTIALS_PATH;
-    let folder = CredentialsFolder::new(from.path(setting)?);
+    let folder = CredentialFiles::in_folder(
+        from.path(setting)?,
+        &["username", "GOVC_USERNAME"],
+        &["password", "GOVC_PASSWORD"],
+        "the vCenter's user",
+    );
     if let Err(problem) = folder.read() {
         from.refuse_with(setting, &problem);
     }

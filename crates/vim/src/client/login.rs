@@ -8,7 +8,6 @@ use http::{HeaderValue, Response, header::SET_COOKIE};
 use super::{SoapSession, Vim};
 use crate::{
     Credentials, MoRef, ServiceContent, VimError,
-    retry::asked,
     soap::{Answer, Call},
 };
 
@@ -19,8 +18,7 @@ impl Vim {
     /// Where everything is found; asked once, without a session.
     pub async fn service_content(&self) -> Result<Arc<ServiceContent>, VimError> {
         let content = self.0.content.get_or_try_init(async || {
-            let patience = self.settings().patience;
-            asked(self.clock(), patience, || self.ask_service_content()).await.map(Arc::new)
+            self.asked(|| self.ask_service_content()).await.map(Arc::new)
         });
         content.await.cloned()
     }
@@ -63,19 +61,22 @@ impl Vim {
         kind: &str,
         login: impl AsyncFnOnce(&Credentials) -> Result<Option<S>, VimError>,
     ) -> Result<S, VimError> {
-        let credentials = (self.settings().credentials)();
-        self.refusals().allow(&credentials, self.clock().running())?;
-        let result = match login(&credentials).await {
-            Ok(Some(session)) => {
-                self.refusals().accepted();
-                Ok(session)
-            }
-            Ok(None) => Err(self.refusals().refused(&credentials, self.clock().running())),
-            Err(error) => Err(error),
-        };
+        let result = self.judged(login).await;
         let told = result.as_ref().err().map_or("ok", VimError::code);
         self.settings().observer.login(kind, told);
         result
+    }
+
+    async fn judged<S>(
+        &self,
+        login: impl AsyncFnOnce(&Credentials) -> Result<Option<S>, VimError>,
+    ) -> Result<S, VimError> {
+        let attempt = self.account().attempt()?;
+        if let Some(session) = login(attempt.credentials()).await? {
+            attempt.accepted();
+            return Ok(session);
+        }
+        Err(attempt.refused().into())
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::{TagError, Tags, wording::Refusal};
-use crate::{Credentials, VimError, client::forgotten, retry::asked};
+use crate::{Credentials, VimError, client::forgotten};
 
 /// Where everything here is found.
 const ROOT: &str = "/rest/com/vmware/cis/";
@@ -106,7 +106,7 @@ impl Tags {
     ) -> Result<T, TagError> {
         let ask = || self.ask_in_session(question);
         let response = match question.again {
-            Again::Yes => asked(self.vim.clock(), self.vim.settings().patience, ask).await,
+            Again::Yes => self.vim.asked(ask).await,
             Again::No => ask().await,
         };
         let body = accepted(&response.map_err(TagError::Vim)?)?;

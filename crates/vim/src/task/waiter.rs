@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use joiner_line::Patience;
 use tokio::sync::{Mutex as Turn, Notify, watch};
 
 use super::{Task, TaskFailed, TaskResult, TaskState, info};
@@ -18,7 +19,6 @@ use crate::{
     client::Seat,
     collector::Collector,
     properties::{ObjectUpdate, Of, UpdateKind},
-    retry::wait_after,
     soap::Call,
 };
 
@@ -140,7 +140,9 @@ impl Waiter {
                 }
                 // An ended session is begun anew at once; everything else takes its time.
                 if asking.failures > 1 {
-                    vim.clock().sleep(wait_after(asking.failures - 1)).await;
+                    let wait =
+                        Patience::of(vim.settings().patience).wait_after(asking.failures - 1);
+                    vim.clock().sleep(wait).await;
                 }
             }
         }

@@ -97,7 +97,7 @@ async fn over_tls(tls: TlsSettings) -> (Option<bool>, String, String) {
 async fn a_wrong_thumbprint() {
     let wrong: Thumbprint = "AB:".repeat(32).trim_end_matches(':').parse().expect("it is one");
     let (holds, reason, message) =
-        over_tls(TlsSettings { thumbprint: Some(wrong), ..TlsSettings::default() }).await;
+        over_tls(TlsSettings { thumbprints: vec![wrong], ..TlsSettings::default() }).await;
     assert_eq!((holds, reason.as_str()), (Some(false), "NotTrusted"));
     assert!(message.contains("AB:AB:AB") && message.contains("VSPHERE_THUMBPRINT"), "{message}");
 }

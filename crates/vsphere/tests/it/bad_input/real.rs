@@ -85,8 +85,8 @@ fn of_simulator(more: serde_json::Value) -> Arc<NodeClass> {
 #[tokio::test]
 async fn a_wrong_thumbprint_and_a_wrong_password() {
     let Some(site) = Site::with_template(&[]).await else { return };
-    let wrong = "AB:".repeat(32).trim_end_matches(':').parse().ok();
-    let pinned = TlsSettings { thumbprint: wrong, ..TlsSettings::default() };
+    let wrong = "AB:".repeat(32).trim_end_matches(':').parse();
+    let pinned = TlsSettings { thumbprints: Vec::from_iter(wrong), ..TlsSettings::default() };
     let class = of_simulator(json!({}));
     let said = condition(&site.provider_with(PASSWORD, pinned), &class, "VCenterReady").await;
     assert_eq!((said.0, said.1.as_str()), (Some(false), "NotTrusted"), "{}", said.2);

@@ -1,15 +1,16 @@
-//! Where a vCenter is, in all the spellings that people use.
+//! Where a server is, in all the spellings that people use.
 
 use std::{
+    borrow::Cow,
     fmt::{self, Display, Formatter},
     net::Ipv6Addr,
     str::FromStr,
 };
 
-/// Where a vCenter is.
+/// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Whether requests are encrypted. Only loopback servers of tests have good reasons not to.
+    /// Whether requests are encrypted.
     pub encrypted: bool,
     /// The host, an IPv6 address in brackets.
     pub host: String,
@@ -17,23 +18,71 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-/// A text that says no place. It is not repeated whole: it may carry a password.
+/// A text that is no address of a server. The text is not repeated whole: it may have a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no address of a vCenter: {problem}; write host, host:port or https://host:port/sdk")]
+#[error("no address of {server}: {problem}; write host, host:port or {example}")]
 pub struct InvalidEndpoint {
     problem: String,
+    server: Cow<'static, str>,
+    example: Cow<'static, str>,
+}
+
+impl InvalidEndpoint {
+    /// The same, in the words of a cloud: what the server is (`a vCenter`), and an example of its
+    /// URL.
+    pub fn of(
+        self,
+        server: impl Into<Cow<'static, str>>,
+        example: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { server: server.into(), example: example.into(), ..self }
+    }
 }
 
 fn invalid(problem: impl Into<String>) -> InvalidEndpoint {
-    InvalidEndpoint { problem: problem.into() }
+    InvalidEndpoint {
+        problem: problem.into(),
+        server: Cow::Borrowed("a server"),
+        example: Cow::Borrowed("https://host:port"),
+    }
 }
 
 impl FromStr for Endpoint {
     type Err = InvalidEndpoint;
 
-    /// Reads `host`, `host:port`, or a URL with or without a path; the path is not looked at,
-    /// because the interfaces' paths are known.
+    /// Reads `host`, `host:port`, or a URL. What follows the port is left out, for servers whose
+    /// paths are known.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::split(text).map(|(endpoint, _)| endpoint)
+    }
+}
+
+impl Endpoint {
+    /// The same with the path, for servers whose address has one: `/client/api`, without the
+    /// slash at its end; empty where there is none.
+    pub fn with_path(text: &str) -> Result<(Self, String), InvalidEndpoint> {
+        let (endpoint, path) = Self::split(text)?;
+        let path = path.trim_end_matches('/');
+        if path.contains(['?', '#']) {
+            return Err(invalid("it has a query or a fragment: leave out what follows the path"));
+        }
+        if path.parse::<http::uri::PathAndQuery>().is_err() && !path.is_empty() {
+            return Err(invalid("its path has characters that no URL has"));
+        }
+        Ok((endpoint, path.to_owned()))
+    }
+
+    /// Host and port, as the header `Host` has them: without the usual port.
+    pub(crate) fn authority(&self) -> String {
+        if self.port == usual_port(self.encrypted) {
+            self.host.clone()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// The endpoint, and what follows it.
+    fn split(text: &str) -> Result<(Self, &str), InvalidEndpoint> {
         let text = text.trim();
         let (encrypted, rest) = match text.split_once("://") {
             None => (true, text),
@@ -41,21 +90,24 @@ impl FromStr for Endpoint {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, _)) => return Err(invalid(format!("{scheme:?} is no scheme for it"))),
         };
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if authority.contains('@') {
             return Err(invalid("it carries a user name or a password, which belong elsewhere"));
         }
-        let default = if encrypted { 443 } else { 80 };
         let (host, port) = host_and_port(authority)?;
         let port = match port {
-            None => default,
+            None => usual_port(encrypted),
             Some(port) => {
                 let port = port.parse().ok().filter(|port| *port != 0);
                 port.ok_or_else(|| invalid("its port is no number from 1 to 65535"))?
             }
         };
-        Ok(Self { encrypted, host, port })
+        Ok((Self { encrypted, host, port }, path))
     }
+}
+
+fn usual_port(encrypted: bool) -> u16 {
+    if encrypted { 443 } else { 80 }
 }
 
 /// Takes a host and its port apart. An IPv6 address may stand without brackets where no port
@@ -103,7 +155,7 @@ mod tests {
     fn read(text: &str) -> String {
         match text.parse::<Endpoint>() {
             Ok(endpoint) => endpoint.to_string(),
-            Err(error) => error.to_string(),
+            Err(error) => error.of("a vCenter", "https://host:port/sdk").to_string(),
         }
     }
 
@@ -147,5 +199,39 @@ mod tests {
     fn a_password_in_an_address_is_not_repeated() {
         let told = read("https://admin:hunter2@vc/sdk");
         assert!(told.contains("belong elsewhere") && !told.contains("hunter2"), "{told}");
+    }
+
+    #[test]
+    fn the_path_of_an_address_is_kept_where_it_counts() {
+        let read = |text: &str| match Endpoint::with_path(text) {
+            Ok((endpoint, path)) => format!("{endpoint} {path:?}"),
+            Err(error) => error.to_string(),
+        };
+        let remedy = "; write host, host:port or https://host:port";
+        for (text, expected) in [
+            ("http://cs.example.org:8080/client/api", "http://cs.example.org:8080 \"/client/api\""),
+            ("https://pve:8006/api2/json/", "https://pve:8006 \"/api2/json\""),
+            ("pve:8006", "https://pve:8006 \"\""),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+        for (text, problem) in [
+            ("pve/api?x=1", "it has a query or a fragment: leave out what follows the path"),
+            ("pve/a b", "its path has characters that no URL has"),
+        ] {
+            assert_eq!(read(text), format!("no address of a server: {problem}{remedy}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_usual_port_is_not_repeated_to_the_server() {
+        for (text, authority) in [
+            ("vc", "vc"),
+            ("http://vc", "vc"),
+            ("http://vc:443", "vc:443"),
+            ("[fd00::5]:8006", "[fd00::5]:8006"),
+        ] {
+            assert_eq!(text.parse::<Endpoint>().unwrap().authority(), authority, "{text}");
+        }
     }
 }

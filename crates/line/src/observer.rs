@@ -1,13 +1,14 @@
-//! What happens between us and a vCenter, for those who count it.
+//! What happens between a client and its server, for metrics.
 
 use std::time::Duration;
 
-/// Is told what happens. Everything is optional, nothing may block.
+/// Is told what happens. Each method may be left out, and none may block.
 pub trait Observer: Send + Sync {
-    /// A request was answered, or not. `code` is `200`, another status, the fault's type, or
-    /// [`crate::VimError::code`].
+    /// A request was answered, or not. `code` is `200`, another status, the type of the refusal,
+    /// or a word of the client's error.
     fn request(&self, _method: &str, _code: &str, _took: Duration) {}
-    /// A login was tried; `kind` is `soap` or `rest`, `result` is `ok` or a code as above.
+    /// A login was tried; `kind` is the interface, such as `soap` or `rest`; `result` is `ok` or a
+    /// code as above.
     fn login(&self, _kind: &str, _result: &str) {}
     /// A typed refusal came: of a call (`phase` is `call`) or of a task (`task`).
     fn fault(&self, _fault: &str, _phase: &str) {}
@@ -17,7 +18,7 @@ pub trait Observer: Send + Sync {
     fn task_ends(&self, _kind: &str, _result: &str, _took: Duration) {}
 }
 
-/// Nobody counts.
+/// Counts nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
 

@@ -1,4 +1,4 @@
-//! Whom we trust.
+//! Which servers are trusted.
 
 use std::{
     fmt::{self, Debug, Display, Formatter, Write as _},
@@ -19,6 +19,7 @@ use rustls::{
 };
 
 use super::authorities::Authorities;
+use crate::SettingNames;
 
 /// How a server shows that it is the one that was meant. Nothing given is the usual: a certificate
 /// of an authority that this computer trusts.
@@ -27,9 +28,12 @@ pub struct TlsSettings {
     /// Files with certificates of authorities, besides those that this computer trusts. They are
     /// read again when they have changed.
     pub ca_files: Vec<PathBuf>,
-    /// The one certificate that is accepted, whoever signed it.
-    pub thumbprint: Option<Thumbprint>,
-    /// Accept any certificate. Whoever is between us and the vCenter reads the password.
+    /// Certificates of authorities as PEM text, besides those.
+    pub ca_inline: Option<String>,
+    /// If there are any, a server is accepted by exactly these certificates, by whatever authority
+    /// they are signed. Servers of one cloud may have one each.
+    pub thumbprints: Vec<Thumbprint>,
+    /// Accept any certificate. Anyone between client and server can then read the credentials.
     pub insecure: bool,
 }
 
@@ -66,6 +70,11 @@ impl FromStr for Thumbprint {
 }
 
 impl Thumbprint {
+    /// Whether this is a SHA-256, for clouds that take no other.
+    pub fn is_sha256(&self) -> bool {
+        self.0.len() == SHA256_BYTES
+    }
+
     /// The SHA-256 of a certificate.
     fn of(certificate: &CertificateDer<'_>) -> Self {
         Self(digest::digest(&digest::SHA256, certificate).as_ref().to_vec())
@@ -106,17 +115,18 @@ pub struct TlsProblem(pub(super) String);
 
 impl TlsSettings {
     /// The settings as the TLS library wants them.
-    pub(super) fn client_config(&self) -> Result<ClientConfig, TlsProblem> {
+    pub(super) fn client_config(&self, names: SettingNames) -> Result<ClientConfig, TlsProblem> {
         let provider = Arc::new(ring_provider::default_provider());
-        let trusted: Trusted = match (&self.thumbprint, self.insecure) {
-            (Some(thumbprint), _) => Trusted::Pinned(thumbprint.clone()),
-            (None, true) => Trusted::Anybody,
-            (None, false) => {
-                let files = self.ca_files.clone();
-                Trusted::Signed(Authorities::new(files, Arc::clone(&provider))?)
-            }
+        let trusted = if !self.thumbprints.is_empty() {
+            Trusted::Pinned(self.thumbprints.clone())
+        } else if self.insecure {
+            Trusted::Any
+        } else {
+            let (files, inline) = (self.ca_files.clone(), self.ca_inline.clone());
+            let provider = Arc::clone(&provider);
+            Trusted::Signed(Box::new(Authorities::new(files, inline, provider, names.clone())?))
         };
-        let verifier = Verifier { trusted, provider: Arc::clone(&provider) };
+        let verifier = Verifier { trusted, provider: Arc::clone(&provider), names };
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsProblem(error.to_string()))?
@@ -132,16 +142,17 @@ impl TlsSettings {
 /// Whose certificates are accepted.
 #[derive(Debug)]
 enum Trusted {
-    Anybody,
-    Pinned(Thumbprint),
-    Signed(Authorities),
+    Any,
+    Pinned(Vec<Thumbprint>),
+    Signed(Box<Authorities>),
 }
 
-/// Accepts servers, and says of those it does not what would help.
+/// Accepts servers, and says of the others what would help.
 #[derive(Debug)]
 struct Verifier {
     trusted: Trusted,
     provider: Arc<CryptoProvider>,
+    names: SettingNames,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -154,20 +165,17 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match &self.trusted {
-            Trusted::Anybody => Ok(ServerCertVerified::assertion()),
-            Trusted::Pinned(thumbprint) if thumbprint.is_of(certificate) => {
+            Trusted::Any => Ok(ServerCertVerified::assertion()),
+            Trusted::Pinned(pinned) if pinned.iter().any(|own| own.is_of(certificate)) => {
                 Ok(ServerCertVerified::assertion())
             }
-            Trusted::Pinned(thumbprint) => Err(Error::General(format!(
-                "the server's certificate has thumbprint {}, and {thumbprint} is the one to accept; \
-                 if the certificate was renewed, change the thumbprint (VSPHERE_THUMBPRINT) after \
-                 comparing it",
-                Thumbprint::of(certificate)
-            ))),
+            Trusted::Pinned(pinned) => {
+                Err(Error::General(other_than_pinned(certificate, pinned, &self.names)))
+            }
             Trusted::Signed(authorities) => authorities
                 .verifier()
                 .verify_server_cert(certificate, intermediates, name, ocsp_response, now)
-                .map_err(|error| Error::General(remedy(&error, certificate, name))),
+                .map_err(|error| Error::General(remedy(&error, certificate, name, &self.names))),
         }
     }
 
@@ -196,26 +204,44 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
+/// What is wrong with a certificate that was not pinned, and what helps.
+fn other_than_pinned(
+    certificate: &CertificateDer<'_>,
+    pinned: &[Thumbprint],
+    names: &SettingNames,
+) -> String {
+    let accepted: Vec<String> = pinned.iter().map(ToString::to_string).collect();
+    let is_accepted =
+        if accepted.len() == 1 { "is the one to accept" } else { "are those to accept" };
+    let setting = names.thumbprint.as_deref();
+    let setting = setting.map_or_else(String::new, |setting| format!(" ({setting})"));
+    format!(
+        "the server's certificate has thumbprint {}, and {} {is_accepted}; if the certificate was \
+         renewed, change the thumbprint{setting} after comparing it",
+        Thumbprint::of(certificate),
+        accepted.join(", "),
+    )
+}
+
 /// What is wrong with a certificate, and what helps.
-fn remedy(error: &Error, certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> String {
-    let thumbprint = Thumbprint::of(certificate);
+fn remedy(
+    error: &Error,
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    names: &SettingNames,
+) -> String {
+    let or_pin = names.or_pin(&Thumbprint::of(certificate));
     let name = name.to_str();
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => format!(
             "no trusted authority signed the certificate of {name}; name its authority's \
-             certificate (GOVC_TLS_CA_CERTS), or accept this one certificate by its thumbprint \
-             {thumbprint} (VSPHERE_THUMBPRINT) after comparing it"
+             certificate ({}){or_pin}",
+            names.ca_files
         ),
         Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => format!(
-            "the certificate is not for {name}; use the name that it is for, or accept this one \
-             certificate by its thumbprint {thumbprint} (VSPHERE_THUMBPRINT) after comparing it"
-        ),
-        error => format!(
-            "the certificate of {name} is refused: {error}; renew it, or accept this one \
-             certificate by its thumbprint {thumbprint} (VSPHERE_THUMBPRINT) after comparing it"
-        ),
+        ) => format!("the certificate is not for {name}; use the name that it is for{or_pin}"),
+        error => format!("the certificate of {name} is refused: {error}; renew it{or_pin}"),
     }
 }
 
@@ -229,6 +255,8 @@ mod tests {
         assert_eq!(sha256.parse::<Thumbprint>().unwrap().to_string(), sha256.to_uppercase());
         let sha1 = "0f".repeat(20);
         assert_eq!(sha1.parse::<Thumbprint>().unwrap().0, [0x0f; 20]);
+        assert!(sha256.parse::<Thumbprint>().unwrap().is_sha256());
+        assert!(!sha1.parse::<Thumbprint>().unwrap().is_sha256());
         for wrong in ["", "AB:CD", &"AB:".repeat(33), &"zz".repeat(20), &"a".repeat(41)] {
             assert!(wrong.parse::<Thumbprint>().is_err(), "{wrong}");
         }
@@ -257,7 +285,12 @@ mod tests {
             CertificateError::UnknownIssuer,
             CertificateError::NotValidForName,
         ] {
-            let told = remedy(&Error::InvalidCertificate(wrong), &certificate, &name);
+            let told = remedy(
+                &Error::InvalidCertificate(wrong),
+                &certificate,
+                &name,
+                &SettingNames::of_vsphere(),
+            );
             let words = ["vcenter.example.org", thumbprint.as_str(), "VSPHERE_THUMBPRINT"];
             assert!(words.iter().all(|word| told.contains(word)), "{told}");
         }
@@ -267,7 +300,25 @@ mod tests {
     fn a_file_of_authorities_that_is_of_no_use_is_named() {
         let settings =
             TlsSettings { ca_files: vec!["/nowhere/ca.pem".into()], ..TlsSettings::default() };
-        let told = settings.client_config().unwrap_err().to_string();
+        let told = settings.client_config(SettingNames::of_vsphere()).unwrap_err().to_string();
         assert!(told.starts_with("/nowhere/ca.pem: "), "{told}");
+    }
+
+    #[test]
+    fn a_cloud_without_a_setting_for_thumbprints_does_not_name_one() {
+        let certificate = CertificateDer::from(b"not looked into".to_vec());
+        let name = ServerName::try_from("cloud.example.org").unwrap();
+        let names = SettingNames {
+            server: "the management server".into(),
+            ca_files: "CLOUDSTACK_CA_FILE".into(),
+            ca_inline: None,
+            thumbprint: None,
+        };
+        let unknown = Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        assert_eq!(
+            remedy(&unknown, &certificate, &name, &names),
+            "no trusted authority signed the certificate of cloud.example.org; name its \
+             authority's certificate (CLOUDSTACK_CA_FILE)"
+        );
     }
 }

@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-use crate::{Credentials, VimError};
+use super::Refused;
+use crate::Credentials;
 
 /// How long to wait after the first refusal. Accounts are locked after some failures within some
 /// minutes, usually five in three.
@@ -14,8 +15,7 @@ const FIRST_WAIT: Duration = Duration::from_mins(1);
 /// How long to wait at most.
 const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
-/// Remembers credentials that were refused. All sessions of a vCenter share it: they count against
-/// the same account.
+/// Remembers the credentials that were refused last.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(Mutex<Option<Refusal>>);
 
@@ -28,9 +28,9 @@ struct Refusal {
 }
 
 impl Refusals {
-    /// Whether credentials may be tried now; an error that says when, if not. Others than those
-    /// that were refused may be tried at once.
-    pub(crate) fn allow(&self, credentials: &Credentials, now: Duration) -> Result<(), VimError> {
+    /// Whether credentials may be tried now; an error that says when, if not. Credentials that
+    /// differ from the refused ones may be tried at once.
+    pub(crate) fn allow(&self, credentials: &Credentials, now: Duration) -> Result<(), Refused> {
         match &*self.last() {
             Some(refusal) if refusal.credentials == *credentials && now < refusal.until => {
                 Err(refusal.error(now))
@@ -39,11 +39,17 @@ impl Refusals {
         }
     }
 
-    /// Takes note that credentials were refused.
-    pub(crate) fn refused(&self, credentials: &Credentials, now: Duration) -> VimError {
+    /// Takes note that credentials were refused. Requests that were under way when the first of
+    /// them was refused count as one attempt.
+    pub(crate) fn refused(&self, credentials: &Credentials, now: Duration) -> Refused {
         let mut last = self.last();
         let wait = match &*last {
-            Some(refusal) if refusal.credentials == *credentials => refusal.wait * 2,
+            Some(refusal) if refusal.credentials == *credentials => {
+                if now < refusal.until {
+                    return refusal.error(now);
+                }
+                refusal.wait * 2
+            }
             _ => FIRST_WAIT,
         };
         let wait = wait.min(LONGEST_WAIT);
@@ -54,8 +60,11 @@ impl Refusals {
     }
 
     /// Takes note that credentials were accepted.
-    pub(crate) fn accepted(&self) {
-        *self.last() = None;
+    pub(crate) fn accepted(&self, credentials: &Credentials) {
+        let mut last = self.last();
+        if last.as_ref().is_some_and(|refusal| refusal.credentials == *credentials) {
+            *last = None;
+        }
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Refusal>> {
@@ -64,9 +73,9 @@ impl Refusals {
 }
 
 impl Refusal {
-    fn error(&self, now: Duration) -> VimError {
+    fn error(&self, now: Duration) -> Refused {
         let retry_in = self.until.saturating_sub(now);
-        VimError::InvalidLogin { user: self.credentials.user.clone(), retry_in }
+        Refused { user: self.credentials.user.clone(), retry_in }
     }
 }
 
@@ -82,10 +91,7 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..6 {
             refusals.allow(&credentials, now).unwrap();
-            let VimError::InvalidLogin { retry_in, .. } = refusals.refused(&credentials, now)
-            else {
-                panic!("a refusal is a refusal")
-            };
+            let Refused { retry_in, .. } = refusals.refused(&credentials, now);
             let moment_before = now + retry_in.mul_f64(0.99);
             refusals.allow(&credentials, moment_before).unwrap_err();
             waits.push(retry_in.as_secs() / 60);
@@ -98,10 +104,11 @@ mod tests {
     fn other_credentials_are_tried_at_once() {
         let refusals = Refusals::default();
         let now = Duration::ZERO;
-        refusals.refused(&Credentials::new("joiner", "old"), now);
-        refusals.allow(&Credentials::new("joiner", "new"), now).unwrap();
-        refusals.allow(&Credentials::new("joiner", "old"), now).unwrap_err();
-        refusals.accepted();
-        refusals.allow(&Credentials::new("joiner", "old"), now).unwrap();
+        let (old, new) = (Credentials::new("joiner", "old"), Credentials::new("joiner", "new"));
+        refusals.refused(&old, now);
+        refusals.allow(&new, now).unwrap();
+        refusals.allow(&old, now).unwrap_err();
+        refusals.accepted(&old);
+        refusals.allow(&old, now).unwrap();
     }
 }

@@ -1,41 +1,35 @@
-//! Sessions: one login for everybody, and none too many.
-
-mod refusal;
+//! Sessions that a login begins: one login for all requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) use refusal::Refusals;
 use tokio::sync::Mutex as Turn;
 
-use crate::VimError;
-
-/// A session that is shared by all who ask.
+/// A session `S` that all requests of a client share. A login that fails has the error `E`.
 #[derive(Debug)]
-pub(crate) struct Shared<S> {
-    current: Mutex<State<S>>,
-    /// Whose turn it is to log in.
+pub struct Shared<S, E> {
+    current: Mutex<State<S, E>>,
+    /// Held by the request that logs in.
     turn: Turn<()>,
 }
 
 #[derive(Debug)]
-struct State<S> {
+struct State<S, E> {
     session: Option<Arc<S>>,
     /// How many logins have failed so far, and why the last one did.
-    failures: (u64, Option<VimError>),
+    failures: (u64, Option<E>),
 }
 
-impl<S> Shared<S> {
-    pub(crate) fn new() -> Self {
+impl<S, E> Default for Shared<S, E> {
+    fn default() -> Self {
         let state = State { session: None, failures: (0, None) };
         Self { current: Mutex::new(state), turn: Turn::new(()) }
     }
+}
 
-    /// The session, or a new one where there is none. However many ask, one of them logs in; the
-    /// others get what it got, be it a session or an error.
-    pub(crate) async fn get(
-        &self,
-        login: impl Future<Output = Result<S, VimError>>,
-    ) -> Result<Arc<S>, VimError> {
+impl<S, E: Clone> Shared<S, E> {
+    /// The session, or a new one where there is none. Of all requests that wait for one, a single
+    /// one logs in. The others get its result, the session or the error.
+    pub async fn get(&self, login: impl Future<Output = Result<S, E>>) -> Result<Arc<S>, E> {
         let failures = {
             let state = self.state();
             if let Some(session) = &state.session {
@@ -71,19 +65,19 @@ impl<S> Shared<S> {
     }
 
     /// The session, where there is one.
-    pub(crate) fn present(&self) -> Option<Arc<S>> {
+    pub fn present(&self) -> Option<Arc<S>> {
         self.state().session.clone()
     }
 
-    /// Takes note that a session is over. One that came after it is not touched.
-    pub(crate) fn ended(&self, session: &Arc<S>) {
+    /// Takes note that a session is over. A session that came after it stays.
+    pub fn ended(&self, session: &Arc<S>) {
         let mut state = self.state();
         if state.session.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
             state.session = None;
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<S>> {
+    fn state(&self) -> MutexGuard<'_, State<S, E>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
