@@ -10,15 +10,12 @@ mod class;
 mod command;
 mod error;
 mod job;
-mod keys;
 mod limiter;
 pub mod objects;
-mod observer;
 mod paging;
 pub mod requests;
 mod settings;
 mod signature;
-mod transport;
 mod waiter;
 mod wire;
 
@@ -30,6 +27,7 @@ use std::{
 
 use jiff::SignedDuration;
 use joiner_clock::Clock;
+use joiner_line::Transport;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -38,12 +36,9 @@ pub use self::{
     command::{Api, Command, Scope, Scoped},
     error::{ClientError, Refusal},
     job::{Job, JobFailed, Submitted},
-    keys::{KeyFiles, KeySource, Keys},
-    observer::{Observer, Unobserved},
     paging::Listed,
-    settings::{ClientSettings, DEFAULT_PATH, path_of},
+    settings::{ClientSettings, address},
     signature::SignatureVersion,
-    transport::{Transport, TransportError},
 };
 use self::{
     objects::Capabilities,
@@ -131,11 +126,15 @@ impl Client {
     }
 
     pub(crate) fn clock(&self) -> &Clock {
-        &self.0.wire.clock
+        self.0.wire.clock()
     }
 
     pub(crate) fn settings(&self) -> &ClientSettings {
         &self.0.wire.settings
+    }
+
+    fn wire(&self) -> &Wire {
+        &self.0.wire
     }
 
     /// The time between two requests.

@@ -73,7 +73,7 @@ impl ClientError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Refused(refusal) => refusal.class(),
-            Self::KeysRefused { .. } | Self::KeysUnreadable(_) => ErrorClass::Authentication,
+            Self::KeysRefused { .. } | Self::NoKeys => ErrorClass::Authentication,
             Self::Unsendable(_) => ErrorClass::Configuration,
             Self::Unreachable { .. }
             | Self::Http(_)

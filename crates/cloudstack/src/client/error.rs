@@ -47,9 +47,9 @@ pub enum ClientError {
         /// How far the server's clock is ahead of ours, where it said so.
         skew: Option<SignedDuration>,
     },
-    /// There are no keys to sign with.
-    #[error("CloudStack's keys cannot be read: {0}")]
-    KeysUnreadable(String),
+    /// There are no keys to sign with. The log says which file could not be read.
+    #[error("there are no keys for CloudStack; write an API key and a secret key")]
+    NoKeys,
     /// The server is not known to be the one that was meant.
     #[error("no connection to CloudStack can be trusted: {reason}")]
     Tls {
@@ -111,7 +111,7 @@ impl ClientError {
             Self::Unreachable { .. } => "Unreachable".to_owned(),
             Self::Malformed(_) => "Malformed".to_owned(),
             Self::KeysRefused { .. } => "401".to_owned(),
-            Self::KeysUnreadable(_) => "KeysUnreadable".to_owned(),
+            Self::NoKeys => "NoKeys".to_owned(),
             Self::Tls { .. } => "Tls".to_owned(),
             Self::Unsendable(_) => "Unsendable".to_owned(),
             Self::Unsettled { .. } => "Unsettled".to_owned(),

@@ -23,33 +23,40 @@ struct State {
     next: Duration,
     /// Between two requests.
     interval: Duration,
+    /// Until when nothing may leave.
+    closed_until: Duration,
 }
 
 impl Limiter {
     /// At most so many requests a second.
     pub(crate) fn new(requests_per_second: u32) -> Self {
         let interval = Duration::from_secs(1) / requests_per_second.max(1);
-        Self(Mutex::new(State { next: Duration::ZERO, interval }))
+        Self(Mutex::new(State { next: Duration::ZERO, interval, closed_until: Duration::ZERO }))
     }
 
     /// Waits for a turn. Deadlines of callers do not count this time.
     pub(crate) async fn turn(&self, clock: &Clock) {
-        let now = clock.running();
-        let at = {
-            let mut state = self.state();
-            let at = state.next.max(now);
-            state.next = at + state.interval;
-            at
-        };
-        if at > now {
-            uncounted(clock.sleep(at - now)).await;
+        loop {
+            let now = clock.running();
+            let at = {
+                let mut state = self.state();
+                let at = state.next.max(state.closed_until).max(now);
+                state.next = at + state.interval;
+                at
+            };
+            if at > now {
+                uncounted(clock.sleep(at - now)).await;
+            }
+            // The server may have had too much while this request waited.
+            if self.state().closed_until <= clock.running() {
+                return;
+            }
         }
     }
 
     /// Takes note that the server has had too much.
     pub(crate) fn refused(&self, now: Duration) {
-        let mut state = self.state();
-        state.next = state.next.max(now + AFTER_REFUSAL);
+        self.state().closed_until = now + AFTER_REFUSAL;
     }
 
     /// Takes note of the server's own limit. It never makes requests more frequent.

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::{SignedDuration, Timestamp};
+use joiner_line::Credentials;
 use ring::hmac;
 
-use super::{Command, Keys};
+use super::Command;
 
 /// For how long a signature of version 3 holds. The server takes no more than 15 minutes, by its own
 /// clock; ten leave five for clocks that disagree.
@@ -25,14 +26,14 @@ pub enum SignatureVersion {
 /// A command's parameters with the signature, as a query or a form.
 pub(crate) fn signed(
     command: &Command,
-    keys: &Keys,
+    keys: &Credentials,
     version: SignatureVersion,
     now: Timestamp,
 ) -> String {
     let mut parameters: Vec<(&str, &str)> = command.parameters().collect();
     parameters.push(("command", command.api.name));
     parameters.push(("response", "json"));
-    parameters.push(("apikey", &keys.api_key));
+    parameters.push(("apikey", &keys.user));
     let expires = now.saturating_add(HOLDS).unwrap_or(Timestamp::MAX);
     let expires = expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     if version == SignatureVersion::Three {
@@ -53,9 +54,9 @@ pub(crate) fn signed(
 }
 
 /// The signature of parameters.
-pub(crate) fn signature(parameters: &[(&str, &str)], keys: &Keys) -> String {
+pub(crate) fn signature(parameters: &[(&str, &str)], keys: &Credentials) -> String {
     let text = text_to_sign(parameters);
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, keys.secret_key.as_bytes());
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, keys.password.as_bytes());
     STANDARD.encode(hmac::sign(&key, text.as_bytes()))
 }
 
@@ -91,8 +92,8 @@ mod tests {
     use super::*;
     use crate::client::command::{Api, Scoped};
 
-    fn keys() -> Keys {
-        Keys::new("ABCdef", "secret-Key_1")
+    fn keys() -> Credentials {
+        Credentials::new("ABCdef", "secret-Key_1")
     }
 
     #[test]

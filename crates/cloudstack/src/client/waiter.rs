@@ -77,6 +77,7 @@ impl WaitedFor {
 impl Waiter {
     pub(crate) async fn wait(&self, client: &Client, of: &Submitted, limit: Duration) -> Outcome {
         let began = client.clock().running();
+        client.wire().job_begins(of.command);
         let waiting = Waiting::new(self, client, of);
         let outcome = tokio::select! {
             biased;
@@ -91,7 +92,7 @@ impl Waiter {
             Err(_) => "unknown",
         };
         let took = client.clock().running().saturating_sub(began);
-        client.settings().observer.job(of.command, result, took);
+        client.wire().job_ends(of.command, result, took);
         outcome
     }
 

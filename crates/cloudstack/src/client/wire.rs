@@ -1,47 +1,66 @@
-//! Requests on their way: signed, in turn, for as long as patience lasts, and again where that is
-//! safe.
+//! Requests on their way: signed, in turn, and again where that is safe.
 
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::{
     HeaderMap, Method, Request, Response, Uri,
-    header::{CONTENT_TYPE, DATE, HeaderValue, USER_AGENT},
+    header::{CONTENT_TYPE, HeaderValue},
 };
-use jiff::{SignedDuration, Timestamp, fmt::rfc2822};
+use jiff::SignedDuration;
 use joiner_clock::Clock;
+use joiner_line::{
+    Account, Credentials, Line, Patience, Refused, Transport, TransportError, answer::server_time,
+    retry,
+};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 use super::{
-    ClientError, ClientSettings, Command, Keys, Transport, TransportError, answer::payload,
-    keys::Keyring, limiter::Limiter, signature::signed,
+    ClientError, ClientSettings, Command, answer::payload, limiter::Limiter, signature::signed,
 };
 
 /// The longest query that is sent as one. Servers take headers of 8 KiB, the query among them.
 const QUERY_MAX: usize = 7 * 1024;
 /// How often a command is sent at most.
 const TRIES: u32 = 5;
-/// How long to wait before it is sent again for the first time, and at most.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
+/// How long to wait between them. The number of tries ends them, so the time in all is that of five
+/// answers that do not come.
+const PATIENCE: Patience = Patience {
+    in_all: Duration::from_mins(10),
+    first_wait: Duration::from_millis(500),
+    longest_wait: Duration::from_secs(8),
+};
 
 /// What all requests have in common.
 pub(crate) struct Wire {
     pub(crate) settings: ClientSettings,
-    pub(crate) clock: Clock,
-    pub(crate) limiter: Limiter,
-    transport: Arc<dyn Transport>,
-    permits: Semaphore,
-    keyring: Keyring,
+    pub(crate) limiter: Arc<Limiter>,
+    line: Line,
+    account: Account,
     /// How far the server's clock is ahead of ours, as its last answer said.
     skew: Mutex<Option<SignedDuration>>,
+}
+
+/// A transport whose requests leave one after the other, at a pace.
+struct Paced {
+    transport: Arc<dyn Transport>,
+    limiter: Arc<Limiter>,
+    clock: Clock,
+}
+
+#[async_trait]
+impl Transport for Paced {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        self.limiter.turn(&self.clock).await;
+        self.transport.send(request).await
+    }
 }
 
 impl Wire {
@@ -50,15 +69,19 @@ impl Wire {
         transport: Arc<dyn Transport>,
         clock: Clock,
     ) -> Self {
+        let limiter = Arc::new(Limiter::new(settings.requests_per_second));
+        let paced = Paced { transport, limiter: Arc::clone(&limiter), clock: clock.clone() };
         Self {
-            limiter: Limiter::new(settings.requests_per_second),
-            permits: Semaphore::new(settings.requests_in_flight.max(1)),
-            keyring: Keyring::new(Arc::clone(&settings.keys)),
+            line: Line::new(settings.line.clone(), Arc::new(paced), clock.clone()),
+            account: Account::new(Arc::clone(&settings.keys), clock),
             skew: Mutex::default(),
+            limiter,
             settings,
-            clock,
-            transport,
         }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        self.line.clock()
     }
 
     /// How far the server's clock is ahead of ours, as its last answer said.
@@ -66,97 +89,68 @@ impl Wire {
         *self.skew.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a command, and again where what is in the way may pass: any number of times a few where
-    /// it changes nothing, and only where it was certainly not begun otherwise.
+    /// Sends a command, and again where what is in the way may pass: where the command changes
+    /// nothing, or where it was certainly not begun.
     pub(crate) async fn answer(&self, command: &Command) -> Result<Value, ClientError> {
         command.check()?;
-        let mut failures = 0;
-        loop {
-            let error = match self.with_keys(command).await {
-                Ok(payload) => return Ok(payload),
-                Err(error) => error,
-            };
-            failures += 1;
-            let again = if command.api.reads() { error.passes() } else { error.was_never_begun() };
-            if !again || failures >= TRIES {
-                return Err(error);
-            }
-            let wait = wait_after(failures);
-            tracing::debug!(command = command.api.name, %error, ?wait, "a command is sent again");
-            self.clock.sleep(wait).await;
-        }
+        let tries = AtomicU32::new(0);
+        let allows = |error: &ClientError| {
+            let tries = tries.fetch_add(1, Ordering::Relaxed) + 1;
+            let is_safe =
+                if command.api.reads() { error.passes() } else { error.was_never_begun() };
+            is_safe && tries < TRIES
+        };
+        let ask = || self.with_keys(command);
+        retry::asked(self.clock(), &PATIENCE, "CloudStack", allows, ask).await
     }
 
     /// Sends a command with the keys of now. A question is asked once more where other keys have
     /// come since.
     async fn with_keys(&self, command: &Command) -> Result<Value, ClientError> {
-        let mut is_second = false;
+        let mut attempt = self.account.attempt().map_err(|refused| self.keys_refused(&refused))?;
         loop {
-            let keys = self.keyring.keys(self.clock.running())?;
-            let error = match self.once(command, &keys).await {
-                Ok(payload) => {
-                    self.keyring.accepted(&keys);
-                    return Ok(payload);
+            let result = self.once(command, attempt.credentials()).await;
+            match &result {
+                Err(ClientError::Refused(refusal)) if refusal.is_of_keys() => {}
+                Ok(_) | Err(ClientError::Refused(_)) => {
+                    attempt.accepted();
+                    return result;
                 }
-                Err(error) => error,
-            };
-            match &error {
-                ClientError::Refused(refusal) if refusal.is_of_keys() => {}
-                ClientError::Refused(_) => {
-                    self.keyring.accepted(&keys);
-                    return Err(error);
-                }
-                _ => return Err(error),
+                Err(_) => return result,
             }
-            match self.keyring.refused(&keys, self.clock.running(), self.skew()) {
-                Some(refused) => return Err(refused),
-                None if command.api.reads() && !is_second => is_second = true,
-                None => return Err(error),
+            if !command.api.reads() {
+                return Err(self.keys_refused(&attempt.refused()));
             }
+            let others = attempt.refused_for_others();
+            attempt = others.map_err(|refused| self.keys_refused(&refused))?;
         }
     }
 
-    async fn once(&self, command: &Command, keys: &Keys) -> Result<Value, ClientError> {
-        let closed = |_| ClientError::Unreachable {
-            reason: "the client is closing".to_owned(),
-            sent: false,
+    /// The refusal of keys, without the keys.
+    fn keys_refused(&self, refused: &Refused) -> ClientError {
+        ClientError::KeysRefused { retry_in: refused.retry_in, skew: self.skew() }
+    }
+
+    async fn once(&self, command: &Command, keys: &Credentials) -> Result<Value, ClientError> {
+        if keys.user.is_empty() || keys.password.is_empty() {
+            return Err(ClientError::NoKeys);
+        }
+        let parameters = signed(command, keys, self.settings.signature, self.clock().now());
+        let request = self.request(command, parameters)?;
+        let began = self.clock().running();
+        let answer = match self.line.send(request, command.api.patience()).await {
+            Ok(response) => {
+                self.look_at_date(response.headers());
+                payload(command, response.status(), response.body())
+            }
+            Err(error) => Err(error.into()),
         };
-        let _turn = self.permits.acquire().await.map_err(closed)?;
-        self.limiter.turn(&self.clock).await;
-        let began = self.clock.running();
-        let answer = async {
-            let response = self.exchange(command, keys).await?;
-            self.look_at_date(response.headers());
-            payload(command, response.status(), response.body())
-        };
-        let answer = answer.await;
         let code = answer.as_ref().err().map_or_else(|| "200".to_owned(), ClientError::code);
-        let took = self.clock.running().saturating_sub(began);
-        self.settings.observer.request(command.api.name, &code, took);
+        self.line.observe(command.api.name, began, &code);
         if code == "429" {
-            self.limiter.refused(self.clock.running());
+            self.limiter.refused(self.clock().running());
         }
         answer
-    }
-
-    async fn exchange(
-        &self,
-        command: &Command,
-        keys: &Keys,
-    ) -> Result<Response<Bytes>, ClientError> {
-        let parameters = signed(command, keys, self.settings.signature, self.clock.now());
-        let request = self.request(command, parameters)?;
-        let patience = command.api.patience();
-        let late = || ClientError::Unreachable {
-            reason: format!("no answer within {} s", patience.as_secs()),
-            sent: true,
-        };
-        let answer = self.clock.within(patience, self.transport.send(request)).await;
-        answer.ok_or_else(late)?.map_err(|error| match error {
-            TransportError::NotSent(reason) => ClientError::Unreachable { reason, sent: false },
-            TransportError::NoAnswer(reason) => ClientError::Unreachable { reason, sent: true },
-            TransportError::NotTrusted(reason) => ClientError::Tls { reason },
-        })
     }
 
     /// A question in the query, anything else in the body: servers may insist on that, and a query
@@ -179,48 +173,40 @@ impl Wire {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = target.parse::<Uri>().map_err(unsendable)?;
-        let headers = request.headers_mut();
         if !is_query {
             let form = HeaderValue::from_static("application/x-www-form-urlencoded");
-            headers.insert(CONTENT_TYPE, form);
-        }
-        if let Ok(agent) = HeaderValue::from_str(&self.settings.user_agent) {
-            headers.insert(USER_AGENT, agent);
+            request.headers_mut().insert(CONTENT_TYPE, form);
         }
         Ok(request)
     }
 
     fn look_at_date(&self, headers: &HeaderMap) {
-        let date = headers.get(DATE).and_then(|date| date.to_str().ok());
-        if let Some(date) = date.and_then(read_date) {
-            let skew = date.duration_since(self.clock.now());
+        if let Some(time) = server_time(headers) {
+            let skew = time.duration_since(self.clock().now());
             *self.skew.lock().unwrap_or_else(PoisonError::into_inner) = Some(skew);
         }
     }
+
+    /// Tells the observer that a job is no longer waited for.
+    pub(crate) fn job_ends(&self, command: &str, result: &str, took: Duration) {
+        self.line.observer().task_ends(command, result, took);
+    }
+
+    /// Tells the observer that a job is waited for.
+    pub(crate) fn job_begins(&self, command: &str) {
+        self.line.observer().task_begins(command);
+    }
 }
 
-fn read_date(text: &str) -> Option<Timestamp> {
-    rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
-}
-
-/// How long to wait after a number of failures in a row, a little different each time.
-fn wait_after(failures: u32) -> Duration {
-    static WAITS: AtomicU64 = AtomicU64::new(0);
-    // Golden-ratio steps spread any number of waits evenly over the second half.
-    let count = WAITS.fetch_add(1, Ordering::Relaxed);
-    let spread = count.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    let share = 0.5 + spread as f64 / f64::from(u32::MAX) / 2.0;
-    (FIRST_WAIT * 2_u32.pow(failures.saturating_sub(1).min(10))).min(LONGEST_WAIT).mul_f64(share)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_servers_date_is_read() {
-        let date = read_date("Fri, 02 Jan 2026 03:04:05 GMT").unwrap();
-        assert_eq!(date.to_string(), "2026-01-02T03:04:05Z");
-        assert_eq!(read_date("yesterday"), None);
+impl From<TransportError> for ClientError {
+    fn from(error: TransportError) -> Self {
+        let sent = !error.is_unsent();
+        match error {
+            TransportError::NoAnswer(reason) | TransportError::NotSent(reason) => {
+                Self::Unreachable { reason, sent }
+            }
+            TransportError::NotTrusted(reason) => Self::Tls { reason },
+            TransportError::TooLarge(reason) => Self::Malformed(reason),
+        }
     }
 }

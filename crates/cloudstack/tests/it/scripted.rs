@@ -13,9 +13,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Method, Request, Response, header::DATE};
 use joiner_clock::Clock;
-use joiner_cloudstack::client::{
-    Client, ClientSettings, KeySource, Keys, Transport, TransportError,
-};
+use joiner_cloudstack::client::{Client, ClientSettings};
+use joiner_line::{Credentials, CredentialsSource, Transport, TransportError};
 use serde_json::{Value, json};
 
 /// What a test wants to be answered.
@@ -145,7 +144,7 @@ impl Server {
 
     /// A client with settings of its own.
     pub(crate) fn client_with(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
-        let mut settings = ClientSettings::new(Keys::new("key", "secret"));
+        let mut settings = ClientSettings::new(Credentials::new("key", "secret"));
         change(&mut settings);
         let clock = Clock::following_runtime("2026-01-01T12:00:00Z".parse().unwrap());
         Client::new(settings, Arc::new(self.clone()), clock)
@@ -246,20 +245,19 @@ fn decoded(text: &str) -> String {
 
 /// Keys that a test changes.
 #[derive(Clone)]
-pub(crate) struct ChangingKeys(pub(crate) Arc<Mutex<Keys>>);
+pub(crate) struct ChangingKeys(Arc<Mutex<String>>);
 
 impl ChangingKeys {
     pub(crate) fn new(api_key: &str) -> Self {
-        Self(Arc::new(Mutex::new(Keys::new(api_key, "secret"))))
+        Self(Arc::new(Mutex::new(api_key.to_owned())))
     }
 
     pub(crate) fn set(&self, api_key: &str) {
-        *self.0.lock().unwrap() = Keys::new(api_key, "secret");
+        api_key.clone_into(&mut self.0.lock().unwrap());
     }
-}
 
-impl KeySource for ChangingKeys {
-    fn read(&self) -> Result<Keys, String> {
-        Ok(self.0.lock().unwrap().clone())
+    pub(crate) fn source(&self) -> CredentialsSource {
+        let keys = Arc::clone(&self.0);
+        Arc::new(move || Credentials::new(keys.lock().unwrap().clone(), "secret"))
     }
 }
