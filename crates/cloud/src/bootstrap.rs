@@ -10,7 +10,8 @@
 //! never a secret. What an instance proves itself with is decided in [`token`], what the cluster
 //! proves itself with in [`trust`]; the operator reads and writes what these need.
 
-mod digest;
+pub mod class_text;
+pub(crate) mod digest;
 mod distro;
 mod encode;
 mod endpoint;
@@ -20,6 +21,7 @@ mod format;
 mod inputs;
 mod join;
 mod kubelet;
+pub mod network;
 pub mod provider_id;
 mod replace;
 mod report;

@@ -15,7 +15,7 @@ mod ownership;
 mod removal;
 mod report;
 mod trouble;
-mod work;
+pub(crate) mod work;
 
 pub use bench::{Bench, Mishap, Process};
 pub use report::{Outcome, Report};

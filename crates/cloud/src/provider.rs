@@ -13,6 +13,7 @@ use crate::{
     CloudError,
     adoption::Adoption,
     class::{ClassKind, ClassStatus, NodeClass, SpecHash},
+    doctor::{Finding, Patient},
     inputs::ClassInputs,
     instance::{Instance, Measured},
     needs::Needs,
@@ -181,6 +182,12 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         _class: &NodeClass,
     ) -> Result<Updated, CloudError> {
         Ok(Updated::Nothing)
+    }
+
+    /// Examines everything that instances depend on, for `joiner doctor`. Changes nothing, and ends
+    /// its sessions.
+    async fn examine(&self, _patient: &Patient) -> Vec<Finding> {
+        Vec::new()
     }
 
     /// Which conditions of a node mean that its instance should be replaced.

@@ -1,4 +1,8 @@
-//! A cloud for tests: it does what it is told, and remembers what it was asked.
+//! A cloud for tests: it does what it is told, and remembers what it was asked. The shapes of a
+//! cloud's own tests are in [`scenes`].
+
+pub mod mishaps;
+pub mod scenes;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -8,7 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 use joiner_core::{
-    instance_type::InstanceType,
+    instance_type::{Catalog, InstanceType},
     label::{self, WellKnown},
 };
 use serde_json::{Value, json};
@@ -47,6 +51,39 @@ const REPAIR_POLICIES: &[RepairPolicy] =
 pub fn test_node_class_crd() -> Value {
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     TEST_NODE_CLASS.definition(&anything)
+}
+
+/// Everything about the types of pools that a plan depends on, as text.
+pub fn describe(catalog: &Catalog) -> String {
+    let mut lines = Vec::new();
+    for (pool, types) in &catalog.by_pool {
+        lines.push(format!("pool {pool}"));
+        for instance_type in types.iter() {
+            lines.push(format!("  type {}", instance_type.name));
+            lines.push(format!("    requires {}", instance_type.requirements));
+            lines.push(format!("    capacity {}", instance_type.capacity));
+            lines.push(format!("    overhead {}", instance_type.overhead.total()));
+            if !instance_type.volume_limits.is_empty() {
+                lines.push(format!("    volumes {:?}", instance_type.volume_limits));
+            }
+            for offering in &instance_type.offerings {
+                let available = if offering.available { "" } else { " unavailable" };
+                lines.push(format!(
+                    "    offers {} for {}{available} left {} capacity [{}] overhead [{}]",
+                    offering.requirements,
+                    offering.price,
+                    offering.reservation_capacity,
+                    offering.capacity,
+                    offering.overhead
+                ));
+            }
+        }
+    }
+    let extra: Vec<&str> =
+        catalog.well_known.iter().filter(|key| !label::WELL_KNOWN.contains(key)).collect();
+    lines.push(format!("well known: {}", extra.join(" ")));
+    lines.push(format!("reservations: {}", catalog.reservation_id_label.as_deref().unwrap_or("-")));
+    lines.join("\n")
 }
 
 /// A cloud that lives in memory. Clones are the same.

@@ -1,25 +1,26 @@
 //! `joiner doctor`: what would keep instances from being made, before anybody waits for one.
 //!
-//! What is found is the provider's to say (`joiner_vsphere::doctor`); here it is found out where
-//! the classes are, and what was found is printed.
+//! The provider says what is found (`joiner_cloud::doctor`). This command reads the classes and
+//! prints the findings.
 
 use std::{collections::BTreeMap, io, time::Duration};
 
 use joiner_clock::Clock;
-use joiner_cloud::{class::NodeClass, needs::SecretName};
+use joiner_cloud::{
+    CloudProvider,
+    class::NodeClass,
+    doctor::{ClaimSeen, Finding, Patient, Report, SecretSeen, Severity, Summary},
+    needs::SecretName,
+};
 use joiner_operator::{
     answers, files, live,
     objects::Objects,
     settings::{Accepted, Reader, Setting, declared},
 };
 use joiner_vim::{Vim, VimSettings};
-use joiner_vsphere::{
-    NODE_CLASS, NODE_CLASS_KIND, ProviderSettings, Vsphere,
-    doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity, secret_of},
-};
+use joiner_vsphere::{NODE_CLASS, NODE_CLASS_KIND, ProviderSettings, Vsphere, doctor::secret_of};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
-use serde::Serialize;
 
 use crate::{
     cli::{Doctor, DoctorVsphereArgs},
@@ -76,7 +77,7 @@ fn vsphere(args: &DoctorVsphereArgs) -> Result<Exit, Failure> {
         let vim = Vim::new(vim_settings, line, clock.clone());
         Ok::<_, Failure>(Vsphere::new(vim, clock, settings).examine(&patient).await)
     })?;
-    let report = Report { summary: Summary::of(&findings), findings };
+    let report = Report::of(findings);
     match args.output {
         Format::Json => output::json(&report)?,
         Format::Yaml => output::yaml(&report)?,
@@ -197,35 +198,6 @@ fn claims(objects: &Objects) -> Vec<ClaimSeen> {
         provider_id: claim.status.as_ref().and_then(|status| status.provider_id.clone()),
     });
     seen.collect()
-}
-
-/// The document that programs read. The order of fields is part of the format.
-#[derive(Debug, Serialize)]
-struct Report {
-    findings: Vec<Finding>,
-    summary: Summary,
-}
-
-/// How many findings there are of each kind.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Summary {
-    ok: usize,
-    warnings: usize,
-    problems: usize,
-    not_checked: usize,
-}
-
-impl Summary {
-    fn of(findings: &[Finding]) -> Self {
-        let count = |severity| findings.iter().filter(|own| own.severity == severity).count();
-        Self {
-            ok: count(Severity::Ok),
-            warnings: count(Severity::Warning),
-            problems: count(Severity::Problem),
-            not_checked: count(Severity::NotChecked),
-        }
-    }
 }
 
 fn render(report: &Report, wide: bool) -> String {

@@ -1,257 +1,120 @@
-//! Instance type files: the types of one or many pools, in YAML or JSON.
-//!
-//! A file is a list of entries, or an object around the list that also says which labels the
-//! provider fills in. Each entry is in KWOK's form, to which KWOK's own labels and overhead are
-//! added, or in the full form, to which nothing is added. [`parse`] refuses what cannot be meant,
-//! and says where and what to write instead.
+//! Instance type files with entries in KWOK's own form, besides those of
+//! [`joiner_cloud::catalog_file`].
 
-mod entry;
-#[cfg(test)]
-mod tests;
-
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::{self, Display, Formatter},
-    sync::Arc,
+use joiner_cloud::catalog_file::{
+    self, Form, Problem, check_amounts, check_price, deserialize, requirements,
 };
-
 use joiner_core::{
-    instance_type::{Catalog, InstanceType},
-    label::WellKnown,
+    instance_type::{InstanceType, Offering},
+    label,
+    requirement::RequirementSpec,
+    resources::Resources,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use self::entry::Entry;
-use crate::NODE_CLASS_GROUP;
+use crate::{NODE_CLASS_GROUP, kwok_form::KwokType};
 
-/// What an instance type file says.
-#[derive(Debug, Clone)]
-pub struct CatalogFile {
-    entries: Vec<Entry>,
-    well_known: WellKnown,
-    reservation_id_label: Option<String>,
-}
+pub use joiner_cloud::catalog_file::{CatalogFile, CatalogFileError};
 
-/// Why an instance type file cannot be used: where, what, and what to write instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CatalogFileError {
-    file: String,
-    /// Number from 1, and the name if it could be read.
-    entry: Option<(usize, String)>,
-    problem: Problem,
-}
-
-/// A problem at a field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
-    /// Path within the entry, or within the file; empty for the whole.
-    field: String,
-    text: String,
-}
-
-impl Problem {
-    pub(crate) fn new(field: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { field: field.into(), text: text.into() }
-    }
-}
-
-impl Display for CatalogFileError {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        if let Some((number, name)) = &self.entry {
-            write!(f, ": entry {number}")?;
-            if !name.is_empty() {
-                write!(f, " {name:?}")?;
-            }
-        }
-        if !self.problem.field.is_empty() {
-            write!(f, ": {}", self.problem.field)?;
-        }
-        write!(f, ": {}", self.problem.text)
-    }
-}
-
-impl std::error::Error for CatalogFileError {}
-
-/// The object around the list.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wrapper {
-    instance_types: Vec<Value>,
-    well_known_labels: Option<Vec<String>>,
-    #[serde(rename = "reservationIDLabel")]
-    reservation_id_label: Option<String>,
-}
-
-/// Reads an instance type file. `file_name` is what errors call it.
+/// Reads an instance type file, which may have entries in KWOK's form. `file_name` is what errors
+/// call it.
 pub fn parse(text: &str, file_name: &str) -> Result<CatalogFile, CatalogFileError> {
-    let at = |entry, problem| CatalogFileError { file: file_name.to_owned(), entry, problem };
-    let wrapper = read_wrapper(text).map_err(|problem| at(None, problem))?;
-    let mut entries = Vec::with_capacity(wrapper.instance_types.len());
-    for (i, value) in wrapper.instance_types.into_iter().enumerate() {
-        let name = value.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let entry = Entry::read(value, wrapper.reservation_id_label.as_deref())
-            .map_err(|problem| at(Some((i + 1, name)), problem))?;
-        entries.push(entry);
-    }
-    refuse_duplicates(&entries).map_err(|(i, problem)| {
-        at(Some((i + 1, entries[i].instance_type.name.clone())), problem)
-    })?;
-
-    // KWOK's provider declares the labels of its types itself, whatever the file lists.
-    let declared = wrapper.well_known_labels;
-    let known = entries
-        .iter()
-        .filter(|entry| declared.is_none() || entry.is_kwok)
-        .flat_map(|entry| label_keys(&entry.instance_type))
-        .chain(declared.iter().flatten().cloned());
-    let of_kwok = entries.iter().any(|entry| entry.is_kwok).then(|| NODE_CLASS_GROUP.to_owned());
-    Ok(CatalogFile {
-        well_known: WellKnown::with(known).restricting(of_kwok),
-        reservation_id_label: wrapper.reservation_id_label,
-        entries,
-    })
+    catalog_file::parse(text, file_name, &[&KwokForm])
 }
 
-impl CatalogFile {
-    /// The types of each of `pools`: those made for it alone first, then those for every pool.
-    pub fn catalog<P: AsRef<str>>(&self, pools: impl IntoIterator<Item = P>) -> Catalog {
-        let of_every_pool: Arc<[Arc<InstanceType>]> = self.types_of(None).collect();
-        let by_pool = pools.into_iter().map(|pool| {
-            let pool = pool.as_ref();
-            let mut own = self.types_of(Some(pool)).peekable();
-            let types = if own.peek().is_none() {
-                Arc::clone(&of_every_pool)
-            } else {
-                own.chain(of_every_pool.iter().cloned()).collect()
-            };
-            (pool.to_owned(), types)
-        });
-        Catalog {
-            by_pool: by_pool.collect(),
-            well_known: self.well_known.clone(),
-            reservation_id_label: self.reservation_id_label.clone(),
-            ..Catalog::default()
-        }
+/// KWOK's form, to which KWOK's labels and overhead are added.
+struct KwokForm;
+
+impl Form for KwokForm {
+    fn is_of(&self, fields: &Map<String, Value>) -> bool {
+        let keys = ["architecture", "Architecture", "resources", "Resources"];
+        keys.iter().any(|key| fields.contains_key(*key))
     }
 
-    /// Pools that entries are made for, so that a name no pool has can be pointed out.
-    pub fn named_pools(&self) -> BTreeSet<&str> {
-        self.entries.iter().flat_map(|entry| &entry.pools).map(String::as_str).collect()
+    fn marks(&self) -> &'static str {
+        "KWOK's architecture or resources"
     }
 
-    /// The types made for `pool`, or for every pool; KWOK's form last.
-    fn types_of(&self, pool: Option<&str>) -> impl Iterator<Item = Arc<InstanceType>> {
-        let is_meant = move |entry: &&Entry| match pool {
-            Some(pool) => entry.pools.iter().any(|name| name == pool),
-            None => entry.pools.is_empty(),
-        };
-        let full = self.entries.iter().filter(|entry| !entry.is_kwok).filter(is_meant);
-        let kwok = self.entries.iter().filter(|entry| entry.is_kwok).filter(is_meant);
-        full.chain(kwok).map(|entry| Arc::clone(&entry.instance_type))
+    fn read(&self, entry: Value) -> Result<InstanceType, Problem> {
+        read(deserialize(entry)?)
+    }
+
+    fn group(&self) -> &'static str {
+        NODE_CLASS_GROUP
     }
 }
 
-fn read_wrapper(text: &str) -> Result<Wrapper, Problem> {
-    match read_value(text)? {
-        Value::Array(instance_types) => Ok(Wrapper { instance_types, ..Wrapper::default() }),
-        value @ Value::Object(_) => {
-            let wrapper: Wrapper = deserialize(value)?;
-            if let Some(i) = wrapper.well_known_labels.iter().flatten().position(String::is_empty) {
-                return Err(Problem::new(
-                    format!("wellKnownLabels[{i}]"),
-                    "is empty; name a label",
-                ));
+/// KWOK's form. Go reads keys in any case, so files have both; keys it does not know are looked
+/// past, as there.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KwokEntry {
+    #[serde(alias = "Name")]
+    name: String,
+    #[serde(default, alias = "Architecture")]
+    architecture: String,
+    #[serde(default, alias = "OperatingSystems")]
+    operating_systems: Vec<String>,
+    #[serde(default, alias = "Resources")]
+    resources: Resources,
+    #[serde(default, alias = "Offerings")]
+    offerings: Vec<KwokOffering>,
+}
+
+/// An offering in KWOK's form; whether it says to be available does not matter, all of them are.
+#[derive(Deserialize)]
+struct KwokOffering {
+    #[serde(default, rename = "Price", alias = "price")]
+    price: f64,
+    #[serde(default, rename = "ReservationCapacity", alias = "reservationCapacity")]
+    reservation_capacity: u32,
+    #[serde(default, rename = "Requirements", alias = "requirements")]
+    requirements: Vec<RequirementSpec>,
+}
+
+fn read(entry: KwokEntry) -> Result<InstanceType, Problem> {
+    check_amounts("resources", &entry.resources)?;
+    // As in Karpenter's provider: the values of the first requirement on the key, whatever its
+    // operator.
+    let listed = |key: &str| {
+        let mut all: Vec<String> = Vec::new();
+        for offering in &entry.offerings {
+            let values =
+                offering.requirements.iter().find(|spec| spec.key == key).map(|spec| &spec.values);
+            for value in values.into_iter().flatten() {
+                if !all.contains(value) {
+                    all.push(value.clone());
+                }
             }
-            if wrapper.reservation_id_label.as_deref() == Some("") {
-                return Err(Problem::new(
-                    "reservationIDLabel",
-                    "is empty; name a label or leave it out",
-                ));
-            }
-            Ok(wrapper)
         }
-        _ => Err(Problem::new(
-            "",
-            "holds no instance types; write a list, or {\"instanceTypes\": [...]}",
-        )),
-    }
-}
-
-fn read_value(text: &str) -> Result<Value, Problem> {
-    let unreadable =
-        |error: &dyn Display, format| Problem::new("", format!("is not valid {format}: {error}"));
-    if text.trim_start().starts_with(['{', '[']) {
-        match serde_json::from_str(text) {
-            Ok(value) => return Ok(value),
-            // YAML's flow style starts like JSON.
-            Err(error) if error.is_eof() => return Err(unreadable(&error, "JSON")),
-            Err(_) => {}
-        }
-    }
-    // Files of many types are long, and they come from the user's own disk, so their size is not
-    // limited; how much aliases may add, and how deep nesting goes, is. Words such as `y` and `no`
-    // are names here.
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_events: usize::MAX,
-            max_nodes: usize::MAX,
-            max_total_scalar_bytes: usize::MAX,
-        },
-        with_snippet: false,
-        strict_booleans: true,
+        all
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        unreadable(&error.render_with_formatter(&serde_saphyr::UserMessageFormatter), "YAML")
-    })
-}
-
-fn deserialize<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        let mut text = error.into_inner().to_string();
-        if text.starts_with("missing field") {
-            text.push_str("; add it");
-        }
-        Problem::new(if path == "." { String::new() } else { path }, text)
-    })
-}
-
-/// Two entries of one name that one pool would both have are an error, reported at the second.
-fn refuse_duplicates(entries: &[Entry]) -> Result<(), (usize, Problem)> {
-    let mut seen: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
-    let mut seen_in_a_pool: BTreeMap<&str, usize> = BTreeMap::new();
-    for (i, entry) in entries.iter().enumerate() {
-        let name = entry.instance_type.name.as_str();
-        let everywhere = seen.get(&(name, None)).copied();
-        let earlier = if entry.pools.is_empty() {
-            everywhere.or_else(|| seen_in_a_pool.get(name).copied())
-        } else {
-            let in_pool = |pool: &String| seen.get(&(name, Some(pool.as_str()))).copied();
-            everywhere.or_else(|| entry.pools.iter().find_map(in_pool))
-        };
-        if let Some(earlier) = earlier {
-            let text = format!(
-                "entry {} has the same name for the same pool; rename one, or give them different \
-                 nodePools",
-                earlier + 1
-            );
-            return Err((i, Problem::new("name", text)));
-        }
-        if entry.pools.is_empty() {
-            seen.insert((name, None), i);
-        }
-        for pool in &entry.pools {
-            seen.insert((name, Some(pool)), i);
-            seen_in_a_pool.insert(name, i);
-        }
+    let (zones, capacity_types) = (listed(label::ZONE), listed(label::CAPACITY_TYPE));
+    let mut offerings = Vec::with_capacity(entry.offerings.len());
+    for (i, offering) in entry.offerings.into_iter().enumerate() {
+        check_price(&format!("offerings[{i}].Price"), offering.price)?;
+        offerings.push(Offering {
+            requirements: requirements(
+                &format!("offerings[{i}].Requirements"),
+                &offering.requirements,
+            )?,
+            price: offering.price,
+            reservation_capacity: offering.reservation_capacity,
+            ..Offering::default()
+        });
     }
-    Ok(())
+    let kwok = KwokType {
+        name: entry.name,
+        architecture: entry.architecture,
+        operating_systems: entry.operating_systems,
+        resources: entry.resources,
+        zones,
+        capacity_types,
+        offerings,
+    };
+    Ok(kwok.into_instance_type())
 }
 
-fn label_keys(instance_type: &InstanceType) -> impl Iterator<Item = String> {
-    let own = instance_type.requirements.iter();
-    let offered = instance_type.offerings.iter().flat_map(|offering| offering.requirements.iter());
-    own.chain(offered).map(|(key, _)| key.to_owned())
-}
+#[cfg(test)]
+mod tests;

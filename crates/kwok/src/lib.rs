@@ -1,8 +1,7 @@
 //! KWOK's instances: nodes that exist in the API only.
 //!
 //! [`instance_types`] is the list that Karpenter's KWOK provider is built with. [`catalog_file`]
-//! reads lists of instance types from files, KWOK's own form and the fuller one that any provider's
-//! types can be written in.
+//! reads lists of instance types from files, also in KWOK's own form.
 //!
 //! [`Kwok`] makes the instances: its cloud is the API server itself, so this is the one provider that
 //! talks to Kubernetes.

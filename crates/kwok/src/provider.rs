@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use joiner_clock::Clock;
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
+    catalog_file::CatalogFile,
     choice::{self, Choice},
     class::{ClassKind, ClassStatus, NodeClass},
     homes::{Going, Homes},
@@ -37,7 +38,7 @@ use kube::{
     api::{DeleteParams, ListParams, PostParams, Preconditions},
 };
 
-use crate::{NODE_CLASS_GROUP, NODE_CLASS_KIND, catalog, catalog_file::CatalogFile};
+use crate::{NODE_CLASS_GROUP, NODE_CLASS_KIND, catalog};
 
 /// What the provider's names of instances begin with.
 const PREFIX: &str = "kwok://";

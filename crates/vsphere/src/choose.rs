@@ -8,10 +8,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use joiner_cloud::glob::matches;
 use joiner_vim::MoRef;
 
 use crate::{
-    glob::matches,
     inventory::{Cluster, Datastore, Inventory, Named, Network, Template},
     node_class::Wanted,
 };

@@ -1,6 +1,6 @@
 //! What vCenter is asked for when an instance is made.
 
-use joiner_cloud::bootstrap::Secret;
+use joiner_cloud::{bootstrap::Secret, mark::Mark};
 use joiner_vim::{
     MoRef,
     spec::{
@@ -13,7 +13,7 @@ use crate::{
     choose::Unresolved,
     instances::Hardware,
     inventory::{Details, Disk, Network, Template},
-    marks::Mark,
+    marks,
     networks::Adapter,
     node_class::{NodeClass, Spec},
     resources,
@@ -183,7 +183,7 @@ fn extra_config(making: &Making<'_>) -> Vec<ExtraConfig> {
     let users = users.map(|(key, value)| ExtraConfig::new(key, value));
     let guest = making.guestinfo.iter();
     let guest = guest.map(|(key, value)| ExtraConfig::new(key, value.reveal()));
-    let mark = making.mark.replacing().into_iter();
+    let mark = marks::replacing(making.mark).into_iter();
     let mark = mark.map(|(key, value)| ExtraConfig::new(key, value));
     users.chain(guest).chain(mark).collect()
 }

@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use joiner_cloud::{
+    kubelet,
+    spec::entry::{is_disk, not_a_disk, not_a_label_value},
+};
 use joiner_core::{
     instance_type::{InstanceType, Offering},
     label,
@@ -12,10 +16,10 @@ use joiner_core::{
 
 use crate::{
     GIB, INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, MIB, NODE_CLASS_KIND, NotReady, Problem,
-    Reason, Settings, kubelet,
+    Reason, Settings,
     node_class::NodeClass,
     passthrough::HostDevice,
-    size::{Place, Shape, Size, is_disk, not_a_disk, not_a_label_value},
+    size::{Place, Shape, Size},
 };
 
 /// How many sizes a class may list.
@@ -61,7 +65,7 @@ impl NodeClass {
     pub fn instances(&self, settings: &Settings) -> Result<Instances, NotReady> {
         let mut problems = Vec::new();
         if let Some(gib) = self.spec.disk_size.filter(|gib| !is_disk(*gib)) {
-            let problem = Problem::new(Reason::InvalidDiskSize, "spec.diskSize", not_a_disk(gib));
+            let problem = Problem::new(Reason::INVALID_DISK_SIZE, "spec.diskSize", not_a_disk(gib));
             problems.push(problem);
         }
         if let Some(kubelet) = &self.spec.kubelet {
@@ -71,7 +75,8 @@ impl NodeClass {
         let sizes = self.sizes(&mut problems);
         let groups = groups(&sizes, &mut problems);
         if !problems.is_empty() {
-            return Err(NotReady { class: self.name.clone(), problems });
+            let class = self.name.clone();
+            return Err(NotReady { kind: NODE_CLASS_KIND, class, problems });
         }
         let own_labels: BTreeSet<&str> =
             groups.iter().flat_map(|group| group.shape.labels.keys()).map(String::as_str).collect();
@@ -103,7 +108,7 @@ impl NodeClass {
         for (i, zone) in self.spec.zones.iter().flatten().enumerate() {
             let mut refuse = |field: &str, text: String| {
                 let field = format!("spec.zones[{i}].{field}");
-                problems.push(Problem::new(Reason::InvalidZone, field, text));
+                problems.push(Problem::new(Reason::INVALID_ZONE, field, text));
             };
             let region = zone.region.as_deref().unwrap_or_default();
             if zone.name.is_empty() {
@@ -121,7 +126,7 @@ impl NodeClass {
     fn sizes(&self, problems: &mut Vec<Problem>) -> Vec<(usize, Size)> {
         let entries = self.spec.instance_types.as_deref().unwrap_or_default();
         let mut refuse = |field: &str, text: String| {
-            problems.push(Problem::new(Reason::InvalidInstanceType, field, text));
+            problems.push(Problem::new(Reason::INVALID_INSTANCE_TYPE, field, text));
         };
         if entries.is_empty() {
             let text = "lists no size; add one such as {os: linux, cpu: 4, memory: 16Gi}";
@@ -136,7 +141,7 @@ impl NodeClass {
         if sizes.iter().any(|(_, size)| size.place.zone.is_some()) {
             for (i, _) in sizes.iter().filter(|(_, size)| size.place.zone.is_none()) {
                 problems.push(Problem::new(
-                    Reason::InvalidInstanceType,
+                    Reason::INVALID_INSTANCE_TYPE,
                     format!("spec.instanceTypes[{i}].zone"),
                     "is missing, but other entries have one; give every entry a zone, or none",
                 ));
@@ -160,10 +165,11 @@ impl NodeClass {
         let guess = || visible_memory(shape.memory_mib, settings.memory_overhead);
         capacity.set(MEMORY, measured.unwrap_or_else(guess));
         let kubelet = self.spec.kubelet.as_ref();
+        let reserved = kubelet::Defaults::growing(shape.cpus, shape.pods, &capacity);
         InstanceType {
             name: group.name.clone(),
             requirements: requirements(group, &places, own_labels),
-            overhead: kubelet::overhead(shape.cpus, shape.pods, &capacity, kubelet),
+            overhead: kubelet::overhead(&reserved, &capacity, kubelet),
             capacity,
             offerings: places
                 .iter()
@@ -240,7 +246,7 @@ fn groups(sizes: &[(usize, Size)], problems: &mut Vec<Problem>) -> Vec<Group> {
     for (i, size) in sizes {
         let mut refuse = |text: String| {
             let field = format!("spec.instanceTypes[{i}]");
-            problems.push(Problem::new(Reason::InvalidInstanceType, field, text));
+            problems.push(Problem::new(Reason::INVALID_INSTANCE_TYPE, field, text));
         };
         match groups.iter_mut().find(|group| group.shape == size.shape) {
             Some(group) => {

@@ -13,6 +13,7 @@ pub(crate) use self::{
 #[cfg(test)]
 pub(crate) use self::template::Nic;
 
+use joiner_cloud::unavailable::Scarce;
 use joiner_vim::{MoRef, spec::Backing};
 
 /// Anything with a name and a place in the inventory.
@@ -63,6 +64,13 @@ pub(crate) struct Datastore {
     pub(crate) capacity: u64,
     /// The datastore cluster that it is in.
     pub(crate) pod: Option<MoRef>,
+}
+
+impl Datastore {
+    /// Its space, which may be scarce.
+    pub(crate) fn space(&self) -> Scarce {
+        Scarce::Space(self.named.reference.to_string())
+    }
 }
 
 /// A network that an adapter can be in.

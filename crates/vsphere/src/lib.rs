@@ -16,16 +16,12 @@ mod clone_spec;
 pub mod doctor;
 mod drift;
 mod faults;
-mod glob;
 mod groups;
 mod image;
 mod instances;
 mod inventory;
-mod kubelet;
-mod limiter;
 mod load;
 mod marks;
-mod measured;
 mod metrics;
 mod names;
 mod networks;
@@ -38,17 +34,12 @@ mod resources;
 mod room;
 mod size;
 mod tags;
-mod text;
-mod unavailable;
 mod user_data;
 mod vm;
 mod vm_settings;
 mod zones;
 
-use std::{
-    fmt::{self, Display, Formatter},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use joiner_core::{
     instance_type::{Catalog, InstanceType},
@@ -57,6 +48,7 @@ use joiner_core::{
 };
 
 use joiner_cloud::class::ClassKind;
+pub use joiner_cloud::spec::{NotANodeClass, NotReady, Problem, Reason};
 
 pub use crate::{
     instances::{Hardware, Instances},
@@ -114,96 +106,6 @@ impl Default for Settings {
         Self { prices: UnitPrices::default(), memory_overhead: 0.075 }
     }
 }
-
-/// An object that the API server would refuse: a field has a value of the wrong type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{NODE_CLASS_KIND} {class:?}: {field}: {problem}")]
-pub struct NotANodeClass {
-    /// Name of the object.
-    pub class: String,
-    /// Path of the field.
-    pub field: String,
-    /// What is wrong and what to write.
-    pub problem: String,
-}
-
-/// Why a condition of a class is false, in a word for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// An entry of `spec.instanceTypes` cannot be meant, or there is none.
-    InvalidInstanceType,
-    /// `spec.diskSize` cannot be meant.
-    InvalidDiskSize,
-    /// `spec.kubelet` cannot be meant.
-    InvalidKubelet,
-    /// An entry of `spec.zones` cannot be meant.
-    InvalidZone,
-    /// `spec.networks` cannot be meant.
-    InvalidNetwork,
-    /// A selector that has to say something says nothing.
-    SelectorMissing,
-    /// A selector is not written as one.
-    InvalidSelector,
-    /// Two spellings of one field say different things.
-    AmbiguousSpelling,
-    /// `spec.userData` cannot be meant.
-    InvalidUserData,
-    /// Two tags for the one zone of an instance.
-    ConflictingZoneTags,
-    /// A field about the virtual machine cannot be meant.
-    InvalidInstance,
-}
-
-impl Display for Reason {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
-
-/// Something about a class that keeps it from being used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The word for it.
-    pub reason: Reason,
-    /// Path of the field.
-    pub field: String,
-    /// What is wrong and what to write.
-    pub text: String,
-}
-
-impl Problem {
-    pub(crate) fn new(reason: Reason, field: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { reason, field: field.into(), text: text.into() }
-    }
-}
-
-impl Display for Problem {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.reason, self.field, self.text)
-    }
-}
-
-/// A class that the API server accepts, but of which no instance can be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotReady {
-    /// Name of the class.
-    pub class: String,
-    /// Everything that keeps it from being used.
-    pub problems: Vec<Problem>,
-}
-
-impl Display for NotReady {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{NODE_CLASS_KIND} {:?} is not ready: ", self.class)?;
-        for (i, problem) in self.problems.iter().enumerate() {
-            let separator = if i == 0 { "" } else { "; " };
-            write!(f, "{separator}{problem}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for NotReady {}
 
 /// The catalog of `pools`, which all use the one class that `types` are from.
 pub fn catalog<P: Into<String>>(

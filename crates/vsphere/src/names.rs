@@ -1,11 +1,6 @@
 //! What instances are called.
 
-use ring::digest::{SHA256, digest};
-
-/// An instance's name is its guest's host name, which DNS takes up to here.
-const NAME_MAX: usize = 63;
-/// What is kept of a longer name, so that a hash of the whole has room.
-const KEPT: usize = 54;
+use joiner_cloud::names::host_name;
 
 /// The scheme of provider ids.
 const SCHEME: &str = "vsphere://";
@@ -13,15 +8,7 @@ const SCHEME: &str = "vsphere://";
 /// The name of the instance of a claim: of the virtual machine, its guest and its Node. The same on
 /// every attempt, so that vCenter's rule that names are unique in a folder is our lock.
 pub(crate) fn instance(cluster: &str, claim: &str) -> String {
-    let whole = format!("{cluster}-karp-{claim}");
-    if whole.len() <= NAME_MAX {
-        return whole;
-    }
-    let hash = digest(&SHA256, whole.as_bytes());
-    let first = hash.as_ref().first_chunk().expect("a digest has 32 bytes");
-    let kept = whole.char_indices().take_while(|(at, char)| at + char.len_utf8() <= KEPT);
-    let kept: String = kept.map(|(_, char)| char).collect();
-    format!("{kept}-{:08x}", u32::from_be_bytes(*first))
+    host_name(&format!("{cluster}-karp-{claim}"))
 }
 
 /// Whether the predecessor, which did not shorten names, could have called an instance of a cluster so.

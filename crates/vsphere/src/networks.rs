@@ -1,35 +1,29 @@
 //! Several adapters, and what guests are told about them.
 
-mod netplan;
-
-pub(crate) use self::netplan::netplan;
-
-use std::net::IpAddr;
-
 use joiner_cloud::{
-    bootstrap::Format,
-    needs::{AddressNeed, AddressPool},
+    bootstrap::{Format, network},
+    needs::AddressNeed,
 };
 
 use crate::{
-    Problem, Reason,
-    node_class::{
-        Selector, Spec,
-        networks::{PoolReference, Route},
-    },
+    Problem,
+    node_class::{Selector, Spec},
 };
 
 pub(crate) use crate::node_class::networks::Adapter;
 
-/// An instance has no more adapters than this.
+/// An instance has no more adapters than this: vSphere's configuration maximum.
 const MAX_ADAPTERS: usize = 10;
-/// The smallest packet that every network takes, and the largest that an adapter does.
-const MTU: std::ops::RangeInclusive<i64> = 576..=9000;
 
 impl Spec {
     /// What the class says of its adapters; empty where it has the one that every class has.
     pub(crate) fn adapters(&self) -> &[Adapter] {
         self.networks.as_deref().unwrap_or_default()
+    }
+
+    /// What the class says about the guest's network, adapter by adapter.
+    pub(crate) fn adapter_settings(&self) -> Vec<network::Adapter<'_>> {
+        self.adapters().iter().map(Adapter::settings).collect()
     }
 
     /// What the first of them says of its network.
@@ -40,235 +34,24 @@ impl Spec {
 }
 
 impl Adapter {
-    fn pools(&self) -> &[PoolReference] {
-        self.addresses_from_pools.as_deref().unwrap_or_default()
-    }
-
-    fn routes(&self) -> &[Route] {
-        self.routes.as_deref().unwrap_or_default()
-    }
-
-    fn uses_dhcp6(&self) -> bool {
-        self.dhcp6 == Some(true)
-    }
-
-    fn uses_dhcp4(&self) -> bool {
-        self.dhcp4.unwrap_or(!self.uses_dhcp6() && self.pools().is_empty())
-    }
-
-    fn has_address(&self) -> bool {
-        self.uses_dhcp4() || self.uses_dhcp6() || !self.pools().is_empty()
-    }
-
-    /// Whether a guest that is told nothing does as it says.
-    fn is_as_any_guest_does(&self) -> bool {
-        let is_empty = |texts: &Option<Vec<String>>| texts.as_ref().is_none_or(Vec::is_empty);
-        self.uses_dhcp4()
-            && !self.uses_dhcp6()
-            && self.pools().is_empty()
-            && self.routes().is_empty()
-            && is_empty(&self.nameservers)
-            && is_empty(&self.search_domains)
-            && self.mtu().is_none()
-    }
-
-    /// The largest packet, where it is not left to the network.
-    fn mtu(&self) -> Option<i64> {
-        self.mtu.filter(|mtu| *mtu != 0)
-    }
-
     /// Its own hardware address, in lower case.
     pub(crate) fn mac(&self) -> Option<String> {
-        self.mac_addr.as_ref().filter(|mac| !mac.is_empty()).map(|mac| mac.to_lowercase())
+        self.settings().mac()
     }
 }
 
 /// The addresses that each instance of a class needs.
 pub(crate) fn address_needs(spec: &Spec) -> Vec<AddressNeed> {
-    let adapters = spec.adapters().iter().enumerate();
-    adapters
-        .flat_map(|(nic, adapter)| {
-            adapter.pools().iter().enumerate().map(move |(index, pool)| AddressNeed {
-                nic,
-                index,
-                pool: AddressPool {
-                    group: pool.api_group.clone().unwrap_or_default(),
-                    kind: pool.kind.clone().unwrap_or_default(),
-                    name: pool.name.clone().unwrap_or_default(),
-                },
-            })
-        })
-        .collect()
+    network::address_needs(&spec.adapter_settings())
 }
 
 /// Why guests of this format cannot be told what the class says of its adapters; none if they can,
 /// or need not be told.
 pub(crate) fn untold(spec: &Spec, format: Format) -> Option<Problem> {
-    if format == Format::CloudInit {
-        return None;
-    }
-    let i = spec.adapters().iter().position(|adapter| !adapter.is_as_any_guest_does())?;
-    Some(Problem::new(
-        Reason::InvalidNetwork,
-        format!("spec.networks[{i}]"),
-        format!(
-            "says more than dhcp4, and only guests with cloud-init are told that, not those with \
-             {format}; use DHCP, or write the adapter's settings into the user data"
-        ),
-    ))
+    network::untold(&spec.adapter_settings(), format)
 }
 
 /// What is wrong with `spec.networks`.
 pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
-    let adapters = spec.adapters();
-    let mut checker = Checker { at: "spec.networks".to_owned(), problems: Vec::new() };
-    if adapters.len() > MAX_ADAPTERS {
-        let text = format!("lists {} adapters; keep {MAX_ADAPTERS} at most", adapters.len());
-        checker.refuse("", text);
-    }
-    if !adapters.is_empty() && !adapters.iter().any(Adapter::has_address) {
-        let remedy = "write dhcp4: true for one of them, or name a pool in addressesFromPools";
-        checker.refuse("", format!("gives no adapter an address, so no node could join; {remedy}"));
-    }
-    for (i, adapter) in adapters.iter().enumerate() {
-        checker.at = format!("spec.networks[{i}]");
-        checker.adapter(adapter);
-        let same = |other: &Adapter| other.mac().is_some() && other.mac() == adapter.mac();
-        if adapters[..i].iter().any(same) {
-            checker.refuse(".macAddr", "is another adapter's too; give each its own");
-        }
-    }
-    checker.problems
+    network::problems(&spec.adapter_settings(), MAX_ADAPTERS)
 }
-
-struct Checker {
-    at: String,
-    problems: Vec<Problem>,
-}
-
-impl Checker {
-    fn refuse(&mut self, field: &str, text: impl Into<String>) {
-        let field = format!("{}{field}", self.at);
-        self.problems.push(Problem::new(Reason::InvalidNetwork, field, text));
-    }
-
-    fn adapter(&mut self, adapter: &Adapter) {
-        for (i, pool) in adapter.pools().iter().enumerate() {
-            for (field, value) in
-                [("apiGroup", &pool.api_group), ("kind", &pool.kind), ("name", &pool.name)]
-            {
-                if value.as_ref().is_none_or(String::is_empty) {
-                    let example =
-                        "{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: …}";
-                    self.refuse(
-                        &format!(".addressesFromPools[{i}].{field}"),
-                        format!("is missing; write {example}"),
-                    );
-                }
-            }
-        }
-        for (i, server) in adapter.nameservers.iter().flatten().enumerate() {
-            if server.parse::<IpAddr>().is_err() {
-                let text = format!("{server:?} is no address; write one such as 10.0.0.2");
-                self.refuse(&format!(".nameservers[{i}]"), text);
-            }
-        }
-        for (i, domain) in adapter.search_domains.iter().flatten().enumerate() {
-            if !is_domain(domain) {
-                let text = format!("{domain:?} is no domain; write one such as example.com");
-                self.refuse(&format!(".searchDomains[{i}]"), text);
-            }
-        }
-        for (i, route) in adapter.routes().iter().enumerate() {
-            if let Err(text) = Hop::read(route) {
-                self.refuse(&format!(".routes[{i}]"), text);
-            }
-        }
-        if let Some(mtu) = adapter.mtu().filter(|mtu| !MTU.contains(mtu)) {
-            let (least, most) = (MTU.start(), MTU.end());
-            self.refuse(
-                ".mtu",
-                format!("{mtu} is no packet's size; write bytes from {least} to {most}"),
-            );
-        }
-        if let Some(mac) = adapter.mac().filter(|mac| !is_mac(mac)) {
-            let text = format!("{mac:?} is no adapter's address; write one like 00:50:56:01:02:03");
-            self.refuse(".macAddr", text);
-        }
-    }
-}
-
-fn is_domain(text: &str) -> bool {
-    let is_part = |part: &str| {
-        (1..=63).contains(&part.len())
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-    };
-    text.len() <= 253 && text.strip_suffix('.').unwrap_or(text).split('.').all(is_part)
-}
-
-/// Whether this is the address of one adapter, not of a group of them or of none.
-fn is_mac(text: &str) -> bool {
-    let bytes: Vec<Option<u8>> = text
-        .split(':')
-        .map(|part| if part.len() == 2 { u8::from_str_radix(part, 16).ok() } else { None })
-        .collect();
-    let is_of_one = |first: u8| first & 1 == 0;
-    bytes.len() == 6
-        && bytes.iter().all(Option::is_some)
-        && bytes.iter().any(|byte| *byte != Some(0))
-        && bytes[0].is_some_and(is_of_one)
-}
-
-/// A route that was understood.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Hop {
-    /// The network with its prefix.
-    to: String,
-    via: IpAddr,
-    metric: Option<u32>,
-}
-
-impl Hop {
-    /// Every network there is, of an address's kind.
-    fn everywhere(via: IpAddr) -> String {
-        if via.is_ipv4() { "0.0.0.0/0" } else { "::/0" }.to_owned()
-    }
-
-    /// The way out of a network.
-    fn out(via: IpAddr) -> Self {
-        Self { to: Self::everywhere(via), via, metric: None }
-    }
-
-    fn read(route: &Route) -> Result<Self, String> {
-        const REMEDY: &str = "write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to";
-        let (to, via) = (route.to.as_deref(), route.via.as_deref());
-        let (to, via) = (to.unwrap_or_default(), via.unwrap_or_default());
-        let address: IpAddr =
-            via.parse().map_err(|_| format!("goes by {via:?}, which is no address; {REMEDY}"))?;
-        let metric = match route.metric.map(u32::try_from) {
-            None => None,
-            Some(Ok(metric)) => Some(metric),
-            Some(Err(_)) => return Err("has no metric of 0 or more; leave it out".to_owned()),
-        };
-        if to == "default" {
-            return Ok(Self { metric, ..Self::out(address) });
-        }
-        let Some((network, prefix)) = to.split_once('/') else {
-            return Err(format!("goes to {to:?}, which has no prefix; {REMEDY}"));
-        };
-        let network: IpAddr = network
-            .parse()
-            .map_err(|_| format!("goes to {to:?}, which is no network; {REMEDY}"))?;
-        let bits = if network.is_ipv4() { 32 } else { 128 };
-        if !prefix.parse::<u8>().is_ok_and(|prefix| prefix <= bits) {
-            return Err(format!("goes to {to:?}, whose prefix is none of 0 to {bits}; {REMEDY}"));
-        }
-        if network.is_ipv4() != address.is_ipv4() {
-            return Err(format!("goes to {to} by {via}, which is of the other kind; {REMEDY}"));
-        }
-        Ok(Self { to: to.to_owned(), via: address, metric })
-    }
-}
-
-#[cfg(test)]
-mod tests;

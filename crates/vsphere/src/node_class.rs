@@ -4,30 +4,26 @@ pub(crate) mod crd;
 mod devices;
 pub(crate) mod fold;
 pub(crate) mod hash;
-mod kubelet;
 pub(crate) mod networks;
 pub(crate) mod resources;
 mod schema;
 mod validate;
 
-pub(crate) use self::{
-    devices::{PciDevice, Vgpu},
-    kubelet::Kubelet,
-};
+pub(crate) use self::devices::{PciDevice, Vgpu};
 
 use std::collections::BTreeMap;
 
 use joiner_api::duration::Duration;
+use joiner_cloud::{
+    scalar::{IntOrString, NumberOrString},
+    spec::{self, entry::is_disk, kubelet::Kubelet},
+};
 use joiner_core::{label::Labels, quantity::Quantity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    NotANodeClass, Problem,
-    size::is_disk,
-    text::{IntOrText, NumberOrText},
-};
+use crate::{NODE_CLASS_KIND, NotANodeClass, Problem};
 
 /// A `VsphereNodeClass`. Every field may be absent or null.
 #[derive(Debug, Clone)]
@@ -201,13 +197,13 @@ fn name(name: Option<&String>) -> Option<Wanted<'_>> {
 pub(crate) struct Entry {
     /// Virtual CPUs.
     #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) cpu: Option<IntOrText>,
+    pub(crate) cpu: Option<IntOrString>,
     /// Memory: a number of GiB, or an amount such as 16Gi.
     #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) memory: Option<IntOrText>,
+    pub(crate) memory: Option<IntOrString>,
     /// Pods that a node takes.
     #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) max_pods: Option<IntOrText>,
+    pub(crate) max_pods: Option<IntOrString>,
     /// linux or windows.
     pub(crate) os: Option<String>,
     /// amd64 or arm64; amd64 where nobody says.
@@ -220,7 +216,7 @@ pub(crate) struct Entry {
     pub(crate) name: Option<String>,
     /// For an hour, in any unit; only comparisons matter.
     #[schemars(schema_with = "schema::number_or_string")]
-    pub(crate) price: Option<NumberOrText>,
+    pub(crate) price: Option<NumberOrString>,
     /// Labels that nodes of this size get.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub(crate) labels: Option<Labels>,
@@ -337,16 +333,11 @@ struct Image {
 impl NodeClass {
     /// Reads an object; what its schema refuses is an error.
     pub fn read(object: &Value) -> Result<Self, NotANodeClass> {
-        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let mut folded = object.clone();
         let spelling = folded.get_mut("spec").map(fold::fold).unwrap_or_default();
-        let read: Object = serde_path_to_error::deserialize(&folded).map_err(|error| {
-            let field = error.path().to_string();
-            let problem = with_remedy(&error.into_inner().to_string());
-            NotANodeClass { class: name.to_owned(), field, problem }
-        })?;
+        let read: Object = spec::read(NODE_CLASS_KIND, &folded)?;
         Ok(Self {
-            name: name.to_owned(),
+            name: spec::name_of(object).to_owned(),
             spec: read.spec.unwrap_or_default(),
             template_disk_gib: read
                 .status
@@ -354,7 +345,7 @@ impl NodeClass {
                 .and_then(|image| image.disk_gib)
                 .filter(|gib| is_disk(*gib)),
             measured_memory: BTreeMap::new(),
-            unknown_fields: unknown_fields(object),
+            unknown_fields: spec::unknown_fields(object, &ENTRY_FIELDS),
             hash: hash::hash(&folded["spec"]),
             spelling,
         })
@@ -406,35 +397,4 @@ impl NodeClass {
         self.measured_memory = by_type;
         self
     }
-}
-
-/// What serde says of a value of the wrong type, with what to write instead of what serde expected.
-fn with_remedy(problem: &str) -> String {
-    let Some((found, expected)) = problem.split_once(", expected ") else {
-        return problem.to_owned();
-    };
-    let remedy = match expected {
-        "a string" => "put it in quotes",
-        "a sequence" => "write a list",
-        "a boolean" => "write true or false",
-        "i64" => "write a whole number",
-        "u32" => "write a whole number of 0 or more",
-        _ => "write an object",
-    };
-    format!("{found}; {remedy}")
-}
-
-/// Paths of fields that no size has. The API server drops them without a word, and who wrote one
-/// meant something.
-fn unknown_fields(object: &Value) -> Vec<String> {
-    let sizes = object.pointer("/spec/instanceTypes").and_then(Value::as_array);
-    let mut unknown = Vec::new();
-    for (i, size) in sizes.into_iter().flatten().enumerate() {
-        for field in size.as_object().into_iter().flat_map(|fields| fields.keys()) {
-            if !ENTRY_FIELDS.contains(&field.as_str()) {
-                unknown.push(format!("spec.instanceTypes[{i}].{field}"));
-            }
-        }
-    }
-    unknown
 }

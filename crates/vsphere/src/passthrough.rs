@@ -2,16 +2,14 @@
 
 use std::fmt::Display;
 
+use joiner_cloud::scalar::written;
 use joiner_core::{quantity::Quantity, resources::Resources};
 use joiner_vim::{
     Element,
     spec::{AllowedPciDevice, Backing, ConfigSpec, Device, DeviceChange, DeviceKind},
 };
 
-use crate::{
-    node_class::{Entry, PciDevice},
-    text::written,
-};
+use crate::node_class::{Entry, PciDevice};
 
 /// New devices have negative keys, all different: these from here down.
 const FIRST_KEY: i32 = -200;

@@ -15,8 +15,6 @@ use crate::{
     vm_settings::HardwareVersion,
 };
 
-/// The condition that a class says what can be meant.
-pub(crate) const VALIDATION: &str = "ValidationSucceeded";
 /// The condition that the vCenter is there for the class.
 pub(crate) const VCENTER: &str = "VCenterReady";
 /// Conditions of a class that say where its selectors lead.

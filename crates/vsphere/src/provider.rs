@@ -36,12 +36,17 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy,
     adoption::Adoption,
     class::{self, ClassKind, ClassStatus, SpecHash},
+    deadline::within,
+    doctor::{Finding, Patient},
     homes::Homes,
     inputs::ClassInputs,
     instance::{Instance, Measured},
+    limiter::Gates,
+    mark::Cluster,
     needs::Needs,
     notes::Notes,
     order::{ClaimId, Order},
+    unavailable::offered,
 };
 use joiner_core::{
     evenness::ZoneRoom,
@@ -51,13 +56,13 @@ use joiner_core::{
 use joiner_vim::Vim;
 
 use self::{
-    state::{ClassMemory, ClassVersion, State, zone_of},
+    state::{ClassMemory, ClassVersion, State},
     tagging::TagDirectory,
 };
 use crate::{
     FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, Metrics, NODE_CLASS, Settings,
-    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, limiter::Gates, marks::Cluster,
-    names, networks, node_class::NodeClass, user_data, vm_settings::PowerOff,
+    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, names, networks,
+    node_class::NodeClass, user_data, vm_settings::PowerOff,
 };
 
 /// The lease that the predecessor holds while it acts.
@@ -186,7 +191,7 @@ impl Vsphere {
             homes: Homes::default(),
         });
         let asked = Arc::downgrade(&inner);
-        inner.metrics.ask_for_unavailable(move || {
+        inner.metrics.shared.ask_for_unavailable(move || {
             let inner = asked.upgrade();
             inner.map(|own| own.state().unavailable_offerings(own.now())).unwrap_or_default()
         });
@@ -220,21 +225,14 @@ impl Inner {
         })
     }
 
-    /// Does something for as long as it may take. Everything can be left at any point and begun again.
+    /// Does some work with a deadline.
     async fn within<T>(
         &self,
         limit: Duration,
         what: &str,
         work: impl Future<Output = Result<T, CloudError>>,
     ) -> Result<T, CloudError> {
-        tokio::select! {
-            biased;
-            done = work => done,
-            () = self.clock.sleep(limit) => Err(CloudError::Unknown(format!(
-                "{what} is not done after {} minutes; it is tried again",
-                limit.as_secs() / 60
-            ))),
-        }
+        within(&self.clock, limit, what, work).await
     }
 
     fn well_known() -> WellKnown {
@@ -247,8 +245,7 @@ impl Inner {
         let read = NodeClass::read(&class.object());
         let read = read.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
         let state = self.state();
-        let kept = state.resolutions.get(&class.name).filter(|kept| kept.uid == class.uid);
-        let image = kept.map(|kept| &kept.resolution.image);
+        let image = state.resolutions.of(class).map(|own| &own.image);
         let template_disk = image.and_then(Template::disk_gib);
         let measured = image.map(|image| state.measured.of_image(&image.named.path));
         Ok(read
@@ -295,24 +292,7 @@ impl Inner {
     /// The types of a class, those that could not be had lately marked as such.
     fn offered(&self, class: &str, types: &[Arc<InstanceType>]) -> InstanceTypes {
         let (now, state) = (self.now(), self.state());
-        types
-            .iter()
-            .map(|own| {
-                let away: Vec<bool> = own
-                    .offerings
-                    .iter()
-                    .map(|offering| state.is_unavailable(class, &own.name, zone_of(offering), now))
-                    .collect();
-                if !away.contains(&true) {
-                    return Arc::clone(own);
-                }
-                let mut own = InstanceType::clone(own);
-                for (offering, away) in own.offerings.iter_mut().zip(away) {
-                    offering.available = !away;
-                }
-                Arc::new(own)
-            })
-            .collect()
+        offered(types, |name, zone| state.why_unavailable(class, name, zone, now))
     }
 }
 
@@ -377,7 +357,7 @@ impl CloudProvider for Vsphere {
         let read = NodeClass::read(&class.object()).ok();
         Needs {
             secrets: read.iter().filter_map(user_data::secret_need).collect(),
-            joining: read.as_ref().map(user_data::join_needs),
+            joining: read.as_ref().map(|read| user_data::class_text(read).join_needs()),
             addresses: read.iter().flat_map(|read| networks::address_needs(&read.spec)).collect(),
         }
     }
@@ -457,6 +437,12 @@ impl CloudProvider for Vsphere {
     ) -> Result<Option<String>, CloudError> {
         let looking = Box::pin(self.0.drift(instance, class));
         self.0.within(ANSWER_WITHIN, "looking for drift", looking).await
+    }
+
+    async fn examine(&self, patient: &Patient) -> Vec<Finding> {
+        let findings = self.0.examine(patient).await;
+        self.0.vim.logout().await;
+        findings
     }
 
     fn repair_policies(&self) -> &'static [RepairPolicy] {

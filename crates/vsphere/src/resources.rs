@@ -71,7 +71,7 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut refuse = |field: &str, text: String| {
         let field = format!("spec.resources.{field}");
-        problems.push(Problem::new(Reason::InvalidInstance, field, text));
+        problems.push(Problem::new(Reason::INVALID_INSTANCE, field, text));
     };
     for (name, amounts) in [("requests", &said.requests), ("limits", &said.limits)] {
         let amounts = amounts.clone().unwrap_or_default();

@@ -4,11 +4,16 @@ pub(crate) mod objections;
 
 use std::collections::BTreeMap;
 
+use joiner_cloud::{
+    mark::Mark,
+    spec::{Problem, Reason},
+};
 use joiner_core::label;
 
-use crate::{
-    INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, NODE_CLASS_KIND, Problem, Reason, marks::Mark,
-};
+use crate::{INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, NODE_CLASS_KIND};
+
+/// Two tags are set for the one zone of an instance.
+const CONFLICTING_ZONE_TAGS: Reason = Reason::new("ConflictingZoneTags");
 
 /// The category whose tag names the cluster; instances of the provider that this one replaces are
 /// known by it.
@@ -115,7 +120,7 @@ pub(crate) fn conflicts(tags: Option<&BTreeMap<String, String>>) -> Vec<Problem>
             let (one, other) = (tags.get(key)?, tags.get(category)?);
             (one != other).then(|| {
                 Problem::new(
-                    Reason::ConflictingZoneTags,
+                    CONFLICTING_ZONE_TAGS,
                     format!("spec.tags[{key:?}]"),
                     format!(
                         "is {one:?}, and spec.tags[{category:?}], which means the same, is \

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use joiner_cloud::{instance::Instance, order::ClaimId};
+use joiner_cloud::{
+    instance::Instance,
+    mark::{Cluster, Mark},
+    order::ClaimId,
+};
 use joiner_core::{
     instance_type::InstanceType,
     label::Labels,
@@ -12,11 +16,7 @@ use joiner_core::{
 };
 use joiner_vim::{MoRef, Object, inventory_name};
 
-use crate::{
-    HASH, HASH_VERSION, HASH_VERSION_KEY, MIB,
-    marks::{self, Cluster, Mark},
-    names,
-};
+use crate::{HASH, HASH_VERSION, HASH_VERSION_KEY, MIB, marks, names};
 
 /// How the first line of an instance's notes begins that says what it was cloned from. The
 /// predecessor wrote the same.
@@ -33,6 +33,8 @@ pub(crate) struct Vm {
     pub(crate) instance_uuid: Option<String>,
     /// Whose it is; none where nobody marked it.
     pub(crate) mark: Option<Mark>,
+    /// The cluster module that keeps it apart from others.
+    pub(crate) module: Option<String>,
     pub(crate) is_template: bool,
     pub(crate) created: Option<Timestamp>,
     pub(crate) cpus: Option<u32>,
@@ -130,7 +132,8 @@ impl Vm {
             name: inventory_name::unescaped(object.text("name").unwrap_or_default()),
             uuid: identity("config.uuid").map(str::to_owned),
             instance_uuid: identity("config.instanceUuid").map(str::to_owned),
-            mark: Mark::read(&settings),
+            mark: marks::read(&settings),
+            module: marks::module_of(&settings),
             is_template: object.parse("config.template") == Some(true),
             created: object.parse("config.createDate"),
             cpus: object.parse("config.hardware.numCPU"),

@@ -18,11 +18,11 @@ const CALLS_MAX: u32 = 200;
 /// How long a provider may take for anything. Deadlines are to be much shorter.
 const PATIENCE: Duration = Duration::from_hours(1);
 /// How often a deletion is asked for, and how long apart.
-pub(super) const ASKS_MAX: u32 = 100;
-pub(super) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+pub(crate) const ASKS_MAX: u32 = 100;
+pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Every way to be killed at a call.
-pub(super) const KILLS: [Mishap; 2] = [Mishap::KilledBefore, Mishap::KilledAfter];
+pub(crate) const KILLS: [Mishap; 2] = [Mishap::KilledBefore, Mishap::KilledAfter];
 /// Every way in which a call can go wrong for a process that lives on.
 pub(super) const TROUBLE: [Mishap; 3] = [Mishap::NoAnswer, Mishap::AnswerLost, Mishap::Failed];
 

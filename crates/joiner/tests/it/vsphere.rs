@@ -226,7 +226,7 @@ fn a_class_of_which_nothing_can_be_made_leaves_other_pools_alone() {
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  any    0.1172     1  ██░░░░░░░░  26%  ░░░░░░░░░░   0%
 
         1 new instance for 1 pod, 0.1172 per hour (no plan could cost less).
-        stderr: joiner: NodePool "b": is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is no number of CPUs; write a whole number from 1 to 9999
+        stderr: joiner: NodePool "b": is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is not a number of CPUs; write a whole number from 1 to 9999
     "#]],
     );
     let pod = pod("{cpu: 1}", "");
@@ -239,10 +239,10 @@ fn a_class_of_which_nothing_can_be_made_leaves_other_pools_alone() {
 
           default/web
             no dynamic nodepools found
-            b  is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is no number of CPUs; write a whole number from 1 to 9999
+            b  is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is not a number of CPUs; write a whole number from 1 to 9999
 
         More: joiner explain pod default/web -f …
-        stderr: joiner: NodePool "b": is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is no number of CPUs; write a whole number from 1 to 9999
+        stderr: joiner: NodePool "b": is not ready: VsphereNodeClass "b" is not ready: InvalidInstanceType: spec.instanceTypes[0].cpu: "many" is not a number of CPUs; write a whole number from 1 to 9999
     "#]],
     );
 }

@@ -1,13 +1,16 @@
 //! A class: what its conditions say, tag by tag and selector by selector.
 
-use joiner_cloud::class::{self, BOOTSTRAP_READY, ClassStatus};
+use joiner_cloud::{
+    class::ClassStatus,
+    doctor::{Finding, Subject},
+    judgement::VALIDATION,
+};
 use joiner_vim::{Object, VimError};
 
-use super::{Finding, Subject};
 use crate::{
     places::{
-        COMPUTE_READY, DATASTORE_READY, FOLDER_READY, IMAGE_READY, LedTo, NETWORK_READY,
-        VALIDATION, VCENTER, ZONES_READY,
+        COMPUTE_READY, DATASTORE_READY, FOLDER_READY, IMAGE_READY, LedTo, NETWORK_READY, VCENTER,
+        ZONES_READY,
     },
     tags::objections::Objections,
 };
@@ -73,28 +76,4 @@ pub(crate) fn conditions(object: &str, status: &ClassStatus, led_to: &LedTo) -> 
         found.push(subject.condition(condition, format!("leads to {}", paths.join(", "))));
     }
     found
-}
-
-/// What the controller last said of how instances join.
-pub(crate) fn joining(subject: Subject<'_>, class: &class::NodeClass) -> Finding {
-    let conditions = class.status["conditions"].as_array();
-    let said = conditions.into_iter().flatten().find(|own| own["type"] == BOOTSTRAP_READY);
-    let is_of_now = |own: &&serde_json::Value| {
-        own["observedGeneration"].as_i64().is_none_or(|seen| seen == class.generation)
-    };
-    let text =
-        |own: &serde_json::Value, field: &str| own[field].as_str().unwrap_or_default().to_owned();
-    match said.filter(is_of_now) {
-        Some(own) if own["status"] == "True" => {
-            subject.fine("the controller has all that instances join with")
-        }
-        Some(own) if own["status"] == "False" => {
-            subject.problem(&text(own, "reason"), &text(own, "message"))
-        }
-        Some(own) => subject.not_checked(text(own, "message")),
-        None => subject.not_checked(
-            "no controller has looked at the class yet; its condition BootstrapReady says it once \
-             joiner run is there",
-        ),
-    }
 }

@@ -1,8 +1,8 @@
 //! The hosts that instances of a class would run on.
 
+use joiner_cloud::doctor::{Finding, Subject};
 use joiner_vim::MoRef;
 
-use super::{Finding, Subject};
 use crate::{places::Place, room::Host};
 
 /// Whether instances of a place have hosts to run on.
@@ -45,7 +45,7 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Severity;
+    use joiner_cloud::doctor::Severity;
 
     fn object(id: &str) -> MoRef {
         MoRef::new("Datastore", id)

@@ -1,6 +1,7 @@
 //! Whether datastores and resource pools have room for instances of a class.
 
-use super::{Finding, Subject};
+use joiner_cloud::doctor::{Finding, Subject};
+
 use crate::{
     instances::Instances,
     inventory::Datastore,
@@ -67,10 +68,11 @@ pub(crate) fn pool(
 
 #[cfg(test)]
 mod tests {
+    use joiner_cloud::doctor::Severity;
     use joiner_vim::MoRef;
 
     use super::*;
-    use crate::{doctor::Severity, inventory::Named};
+    use crate::inventory::Named;
 
     #[test]
     fn a_tenth_or_twenty_gib_stay_free() {

@@ -1,6 +1,7 @@
 //! The template that instances of a class are cloned from.
 
-use super::{Finding, Subject};
+use joiner_cloud::doctor::{Finding, Subject};
+
 use crate::{
     clone_spec::Copying, image::doubts, instances::Instances, inventory::Template,
     node_class::NodeClass, vm_settings::CloneMode,

@@ -3,20 +3,14 @@
 use std::collections::BTreeMap;
 
 use joiner_api::schema;
-use serde_json::{Map, Value, json};
+use joiner_cloud::spec::schema::{bound_lists_with_rules, without_required};
+use serde_json::{Value, json};
 
 use super::{
     Spec,
     fold::{ADAPTER_SELECTOR, SELECTORS, TAG, USER_DATA},
 };
 use crate::NODE_CLASS;
-
-/// How the schema calls its rules.
-const RULES: &str = "x-kubernetes-validations";
-/// Entries of a list, and of a map in it, at most, where a rule looks at each of them. Far more than
-/// anybody writes.
-const LIST_MAX: u32 = 100;
-const MAP_MAX: u32 = 32;
 
 /// The definition of `VsphereNodeClass` for an API server. It refuses what upstream's refuses and
 /// nothing else: every stricter rule is a condition of the class, so that a manifest that was
@@ -52,45 +46,6 @@ fn add_spellings(spec: &mut Value) {
     add_selector_spellings(fields, &SELECTORS);
     add_selector_spellings(&mut fields["zones"]["items"]["properties"], &SELECTORS);
     add_selector_spellings(&mut fields["networks"]["items"]["properties"], &ADAPTER_SELECTOR);
-}
-
-/// Upstream has no field that must be there, at any depth.
-fn without_required(schema: &mut Value) {
-    let Value::Object(keywords) = schema else { return };
-    keywords.remove("required");
-    for keyword in ["items", "additionalProperties"] {
-        keywords.get_mut(keyword).into_iter().for_each(without_required);
-    }
-    let properties = keywords.get_mut("properties").and_then(Value::as_object_mut);
-    properties.into_iter().flat_map(Map::values_mut).for_each(without_required);
-}
-
-/// Bounds lists, none of which upstream has, whose entries are looked at by rules: an API server
-/// refuses a definition whose rules might take too long, and by its estimate those of a list
-/// without an end would.
-fn bound_lists_with_rules(schema: &mut Value) {
-    let Value::Object(keywords) = schema else { return };
-    if let Some(items) = keywords.get_mut("items")
-        && bound_maps_with_rules(items)
-    {
-        keywords.insert("maxItems".to_owned(), json!(LIST_MAX));
-    }
-    let properties = keywords.get_mut("properties").and_then(Value::as_object_mut);
-    properties.into_iter().flat_map(Map::values_mut).for_each(bound_lists_with_rules);
-}
-
-/// Bounds what has rules, at any depth. Says whether there is anything of the kind.
-fn bound_maps_with_rules(schema: &mut Value) -> bool {
-    let Value::Object(keywords) = schema else { return false };
-    let mut has_rules = keywords.contains_key(RULES);
-    if has_rules {
-        keywords.insert("maxProperties".to_owned(), json!(MAP_MAX));
-    }
-    let properties = keywords.get_mut("properties").and_then(Value::as_object_mut);
-    for field in properties.into_iter().flat_map(Map::values_mut) {
-        has_rules |= bound_maps_with_rules(field);
-    }
-    has_rules
 }
 
 fn add_selector_spellings(fields: &mut Value, selectors: &[(&str, &[(&str, &str)])]) {
@@ -139,6 +94,8 @@ fn status() -> Value {
 
 #[cfg(test)]
 mod tests {
+    use joiner_cloud::spec::schema::{LIST_MAX, MAP_MAX, RULES};
+
     use super::*;
 
     #[test]

@@ -1,10 +1,10 @@
 //! Devices of hosts, as a user writes them.
 
+use joiner_cloud::scalar::IntOrString;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::schema;
-use crate::text::IntOrText;
 
 /// Shares of graphics cards.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -22,10 +22,10 @@ pub(crate) struct Vgpu {
 pub(crate) struct PciDevice {
     /// Who made it, such as 0x10de.
     #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) vendor_id: Option<IntOrText>,
+    pub(crate) vendor_id: Option<IntOrString>,
     /// What it is, such as 0x20b5.
     #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) device_id: Option<IntOrText>,
+    pub(crate) device_id: Option<IntOrString>,
     /// The label that administrators gave to such devices.
     pub(crate) custom_label: Option<String>,
 }

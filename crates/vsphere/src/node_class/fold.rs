@@ -4,9 +4,8 @@
 //! fields. Both are right here: what is written one way or the other is read as one field. Nothing
 //! is written back, and nothing that is made of a class, its hash least of all, sees the difference.
 
+use joiner_cloud::spec::{Problem, Reason, hash::is_written};
 use serde_json::{Map, Value};
-
-use crate::{Problem, Reason};
 
 /// The selectors of a class, and the spellings that each has besides its own.
 pub(crate) const SELECTORS: [(&str, &[(&str, &str)]); 5] = [
@@ -55,7 +54,7 @@ fn fold_selectors(
         // The schema takes anything there, as upstream's pruned whatever stood there.
         if found.get(TAG.0).is_some_and(|tag| !is_tags(tag)) {
             problems.push(Problem::new(
-                Reason::InvalidSelector,
+                Reason::INVALID_SELECTOR,
                 format!("{at}.{}", TAG.0),
                 "is no map of texts; write tags as {category: tag}",
             ));
@@ -84,7 +83,7 @@ fn rename(
     let Some(written) = fields.remove(alias).filter(is_written) else { return };
     match fields.get(name).filter(|own| is_written(own)) {
         Some(own) if *own != written => problems.push(Problem::new(
-            Reason::AmbiguousSpelling,
+            Reason::AMBIGUOUS_SPELLING,
             format!("{at}.{alias}"),
             format!("means the same as {at}.{name} and says something else; remove one of them"),
         )),
@@ -92,17 +91,6 @@ fn rename(
         None => {
             fields.insert(name.to_owned(), written);
         }
-    }
-}
-
-/// Whether a value says anything.
-pub(crate) fn is_written(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => true,
     }
 }
 

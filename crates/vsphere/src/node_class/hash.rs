@@ -1,9 +1,9 @@
 //! The fingerprint of a class: instances that were made with another one are replaced.
 
-use ring::digest::{SHA256, digest};
+use joiner_cloud::spec::hash;
 use serde_json::{Map, Value};
 
-use super::fold::{ADAPTER_SELECTOR, SELECTORS, is_written};
+use super::fold::{ADAPTER_SELECTOR, SELECTORS};
 
 /// The version of the way in which the fingerprint is made. The provider that this one replaces
 /// wrote `v1`.
@@ -30,30 +30,12 @@ pub(crate) fn hash(spec: &Value) -> String {
                 .for_each(without_selectors);
         }
     }
-    // Maps are sorted, so that equal specs give equal bytes.
-    let canonical = without_empty(spec).to_string();
-    let digest = digest(&SHA256, canonical.as_bytes());
-    let first = digest.as_ref().first_chunk().expect("a digest has 32 bytes");
-    u64::from_be_bytes(*first).to_string()
+    hash::of(spec)
 }
 
 fn without_selectors(fields: &mut Map<String, Value>) {
     let selectors = SELECTORS.iter().chain(&ADAPTER_SELECTOR);
     fields.retain(|field, _| selectors.clone().all(|(selector, _)| field != selector));
-}
-
-fn without_empty(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.into_iter().map(|(key, value)| (key, without_empty(value)));
-            fields
-                .filter(|(_, value)| is_written(value) && *value != 0)
-                .collect::<Map<_, _>>()
-                .into()
-        }
-        Value::Array(items) => items.into_iter().map(without_empty).collect(),
-        other => other,
-    }
 }
 
 #[cfg(test)]

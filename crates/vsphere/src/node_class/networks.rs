@@ -1,5 +1,6 @@
 //! Adapters of instances, as a user writes them.
 
+use joiner_cloud::bootstrap::network::{self, PoolReference, Route};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -31,26 +32,18 @@ pub(crate) struct Adapter {
     pub(crate) mac_addr: Option<String>,
 }
 
-/// A pool of addresses: an object that an IPAM provider of Cluster API serves.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PoolReference {
-    /// API group, such as `ipam.cluster.x-k8s.io`.
-    pub(crate) api_group: Option<String>,
-    /// Kind, such as `InClusterIPPool`.
-    pub(crate) kind: Option<String>,
-    /// Name.
-    pub(crate) name: Option<String>,
-}
-
-/// A way to another network.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-pub(crate) struct Route {
-    /// The network, such as 10.1.0.0/16, or default.
-    pub(crate) to: Option<String>,
-    /// The address of the next hop.
-    pub(crate) via: Option<String>,
-    /// The lower, the more it is preferred.
-    #[schemars(extend("format" = "int64"))]
-    pub(crate) metric: Option<i64>,
+impl Adapter {
+    /// What it says about the guest's network.
+    pub(crate) fn settings(&self) -> network::Adapter<'_> {
+        network::Adapter {
+            dhcp4: self.dhcp4,
+            dhcp6: self.dhcp6,
+            pools: self.addresses_from_pools.as_deref().unwrap_or_default(),
+            nameservers: self.nameservers.as_deref().unwrap_or_default(),
+            search_domains: self.search_domains.as_deref().unwrap_or_default(),
+            routes: self.routes.as_deref().unwrap_or_default(),
+            mtu: self.mtu,
+            mac: self.mac_addr.as_deref(),
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! What keeps a class from being used, beyond what its schema refuses.
 
+use joiner_cloud::spec::entry::is_disk;
+
 use super::{ImageSelector, NodeClass, Selector, Wanted, Zone};
 use crate::{
-    NODE_CLASS_KIND, Problem, Reason, Settings, marks, networks, resources,
-    size::is_disk,
-    tags, user_data,
+    NODE_CLASS_KIND, Problem, Reason, Settings, marks, networks, resources, tags, user_data,
     vm_settings::{AntiAffinity, CloneMode, HardwareVersion, PowerOff, Provisioning},
 };
 
@@ -21,7 +21,7 @@ impl NodeClass {
         }
         problems.extend(user_data::problems(&self.spec));
         problems.extend(networks::problems(&self.spec));
-        let format = user_data::written_format(&self.spec);
+        let format = user_data::class_text(self).written_format();
         problems.extend(format.and_then(|format| networks::untold(&self.spec, format)));
         problems.extend(tags::conflicts(self.spec.tags.as_ref()));
         problems.extend(resources::problems(&self.spec));
@@ -126,7 +126,7 @@ impl NodeClass {
     fn check_instance(&self, problems: &mut Vec<Problem>) {
         let spec = &self.spec;
         let mut refuse = |field: String, text: String| {
-            problems.push(Problem::new(Reason::InvalidInstance, field, text));
+            problems.push(Problem::new(Reason::INVALID_INSTANCE, field, text));
         };
         if let Err(text) = CloneMode::read(spec.clone_mode.as_deref()) {
             refuse("spec.cloneMode".to_owned(), text);
@@ -190,7 +190,7 @@ fn written(field: Option<&String>) -> bool {
 
 fn missing(selector: &str, example: &str) -> Problem {
     Problem::new(
-        Reason::SelectorMissing,
+        Reason::SELECTOR_MISSING,
         format!("spec.{selector}"),
         format!("says nothing; write {example}"),
     )

@@ -1,16 +1,11 @@
 //! Instances that the predecessor made.
 
-use joiner_cloud::{CloudError, adoption::Adoption, instance::Instance};
+use joiner_cloud::{CloudError, adoption::Adoption, instance::Instance, mark::Mark};
 use joiner_core::label;
 use joiner_vim::spec::ExtraConfig;
 
 use super::{Inner, troubles::unanswered};
-use crate::{
-    WELL_KNOWN_LABELS,
-    marks::{self, Mark},
-    tags,
-    vm::Vm,
-};
+use crate::{WELL_KNOWN_LABELS, marks, tags, vm::Vm};
 
 /// Labels of a claim that say what its instance was made as.
 const DECIDED: [&str; 6] = [
@@ -58,7 +53,7 @@ impl Inner {
                 // Without it the instance could not be told from a copy later.
                 let Some(instance_uuid) = vm.instance_uuid.clone() else { return Ok(false) };
                 let mark = mark(&self.settings.cluster, cluster_uid, by);
-                Mark { instance_uuid, ..mark }.settings()
+                marks::settings(&Mark { instance_uuid, ..mark })
             }
         };
         let settings = settings.iter().map(|(key, value)| ExtraConfig::new(key, value)).collect();

@@ -85,7 +85,7 @@ impl Inner {
             .map(|own| own.id)
             .collect();
         let mark = vm.mark.clone().unwrap_or_default();
-        let known = match Some(mark.module).filter(|own| there.contains(own)) {
+        let known = match vm.module.clone().filter(|own| there.contains(own)) {
             Some(own) => own,
             None => {
                 let others = self.module_of_others(&mark.class, &there).await?;
@@ -111,9 +111,8 @@ impl Inner {
     }
 
     async fn write_module(&self, vm: &Vm, module: &str) -> Result<(), NotApart> {
-        let key = format!("{}{}", marks::PREFIX, marks::MODULE);
         let spec = ConfigSpec {
-            extra_config: vec![ExtraConfig::new(key, module)],
+            extra_config: vec![ExtraConfig::new(marks::module(), module)],
             ..ConfigSpec::default()
         };
         let task = self.vim.start(&vm.reference, Method::Reconfigure(Box::new(spec))).await?;
@@ -133,8 +132,9 @@ impl Inner {
             let all = self.vim.list(&folder, "VirtualMachine", &paths).await?;
             let ours = all.iter().map(Vm::read);
             let ours = ours.filter(|vm| vm.is_of(self.cluster()) && vm.stray().is_none());
-            let marks = ours.filter_map(|vm| vm.mark).filter(|mark| mark.class == class);
-            let found = marks.map(|mark| mark.module).find(|module| there.contains(module));
+            let is_of_class = |vm: &Vm| vm.mark.as_ref().is_some_and(|mark| mark.class == class);
+            let modules = ours.filter(is_of_class).filter_map(|vm| vm.module);
+            let found = modules.into_iter().find(|module| there.contains(module));
             if found.is_some() {
                 return Ok(found);
             }
@@ -145,8 +145,7 @@ impl Inner {
     /// Takes an instance that is about to go out of its module, and ends the module with its last
     /// instance.
     pub(super) async fn leave_module(&self, vm: &Vm) {
-        let module = vm.mark.as_ref().map(|mark| mark.module.as_str());
-        let Some(module) = module.filter(|own| !own.is_empty()) else { return };
+        let Some(module) = vm.module.as_deref() else { return };
         let _turn = self.gates.pass("cluster modules", 1).await;
         let modules = self.vim.modules();
         let left = async {

@@ -2,18 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use joiner_cloud::unavailable::{Shortages, zone_of};
 use joiner_vim::{MoRef, VimError};
 
-use super::{Inner, state::zone_of};
+use super::Inner;
 use crate::{
     instances::Instances,
     node_class::NodeClass,
     places::Resolution,
     room::{HOSTS, Host, POOLS, PoolDemand, PoolRoom, needed_space, short_of},
 };
-
-/// What sizes lack in zones, in a word, by the size and its zone.
-pub(crate) type Shortages = BTreeMap<(String, String), &'static str>;
 
 impl Inner {
     /// What sizes of a class lack now, zone by zone.

@@ -10,19 +10,26 @@ mod finishing;
 mod preparing;
 mod refusals;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
-use joiner_cloud::{CloudError, choice, instance::Instance, order::Order};
+use async_trait::async_trait;
+use joiner_cloud::{
+    CloudError,
+    attempts::{Refused, Ways, first_that_works},
+    bootstrap::class_text::{Fetched, Recipient},
+    choice::Choice,
+    instance::Instance,
+    mark::Mark,
+    order::Order,
+    unavailable::{Scarce, zone_of},
+};
 use joiner_core::label;
 use joiner_vim::{Method, MoRef};
 
-use self::refusals::Refused;
 use super::{
     Inner,
     look::Found,
+    placing::Placing,
     state::ClassMemory,
     troubles::{tags_unanswered, unanswered},
 };
@@ -31,13 +38,11 @@ use crate::{
     choose::by_room,
     clone_spec::{Copying, Making, clone_spec},
     inventory::{DATASTORES, Datastore, Paths},
-    marks::Mark,
     names, networks,
     node_class::NodeClass,
     places::{Place, Resolution},
     tags::objections::Rights,
-    unavailable::Wanting,
-    user_data::{self, Fetched, Recipient},
+    user_data,
 };
 
 /// How often a name that is taken is looked at again: it may be our own, on its way.
@@ -74,10 +79,10 @@ impl Inner {
                         "{NODE_CLASS_KIND} {:?} names something that has gone: {why}",
                         class.name()
                     ))),
-                    other => other.map_err(Refused::told),
+                    other => other.map_err(Refused::into_error),
                 }
             }
-            other => other.map_err(Refused::told),
+            other => other.map_err(Refused::into_error),
         }
     }
 
@@ -126,77 +131,18 @@ impl Inner {
     async fn make_somehow(&self, work: &Work<'_>) -> Result<Instance, Refused> {
         let types = self.offered(work.class.name(), &work.memory.types);
         let (choices, placing) = self.place(work, &types);
-        let mut refusals: Vec<String> = Vec::new();
-        let mut remedies: BTreeSet<String> = BTreeSet::new();
-        for choice in &choices {
-            let labels = choice.labels();
-            let zone = labels.get(label::ZONE).map(String::as_str);
-            placing.try_in(work, choice);
-            let Some(place) = work.resolution.place(zone) else {
-                refusals.push(format!("zone {zone:?} is not among spec.zones"));
-                continue;
-            };
-            for datastore in self.datastores(place).await? {
-                match self.make(work, choice, place, &datastore).await {
-                    Ok(instance) => {
-                        placing.arrived();
-                        return Ok(instance);
-                    }
-                    Err(Refused::NoSpace(why)) => {
-                        let space = Wanting::Space(datastore.named.reference.clone());
-                        self.state().unavailable.remember(space, self.now());
-                        let remedy = format!(
-                            "make room in {}, or have spec.datastoreSelector lead to more datastores",
-                            datastore.named.path
-                        );
-                        self.tell_no_capacity(work, choice, zone, &format!("{why}; {remedy}"));
-                        refusals.push(why);
-                        remedies.insert(remedy);
-                    }
-                    Err(Refused::NoRoom(why)) => {
-                        let room = Wanting::Room {
-                            class: work.class.name().to_owned(),
-                            instance_type: choice.instance_type.name.clone(),
-                            zone: zone.unwrap_or_default().to_owned(),
-                        };
-                        self.state().unavailable.remember(room, self.now());
-                        let remedy = format!(
-                            "make room in {}, or give the class more places with spec.zones",
-                            place.compute.named.path
-                        );
-                        self.tell_no_capacity(work, choice, zone, &format!("{why}; {remedy}"));
-                        refusals.push(why);
-                        remedies.insert(remedy);
-                        break;
-                    }
-                    Err(other) => return Err(other),
-                }
-            }
-        }
-        let why = if refusals.is_empty() {
-            "no size of the class serves the claim and can be had now; sizes that had no room are \
-             offered again after 3 minutes, others have to be added to spec.instanceTypes"
-                .to_owned()
-        } else {
-            refusals.extend(remedies);
-            refusals.join("; ")
-        };
-        Err(CloudError::InsufficientCapacity(format!(
-            "NodeClaim {} has no place in {NODE_CLASS_KIND} {:?}: {why}",
-            work.order.claim.name,
-            work.class.name()
-        ))
-        .into())
+        let class = format!("{NODE_CLASS_KIND} {:?}", work.class.name());
+        let ways = InDatastores { inner: self, work, placing: &placing };
+        let made = first_that_works(&ways, work.order, &class, &choices, &self.notes).await?;
+        placing.arrived();
+        Ok(made)
     }
 
     /// The datastores of a place that may have space, the one with most of it first.
     async fn datastores(&self, place: &Place) -> Result<Vec<Datastore>, CloudError> {
         let now = self.now();
         let mut left = place.datastores.usable.clone();
-        left.retain(|own| {
-            let space = Wanting::Space(own.named.reference.clone());
-            !self.state().unavailable.is(&space, now)
-        });
+        left.retain(|own| !self.state().unavailable.is(&own.space(), now));
         if left.len() > 1 {
             let references: Vec<MoRef> =
                 left.iter().map(|own| own.named.reference.clone()).collect();
@@ -220,7 +166,7 @@ impl Inner {
     async fn make(
         &self,
         work: &Work<'_>,
-        choice: &choice::Choice<'_>,
+        choice: &Choice<'_>,
         place: &Place,
         datastore: &Datastore,
     ) -> Result<Instance, Refused> {
@@ -246,7 +192,7 @@ impl Inner {
                 work.class.name()
             ),
         })?;
-        let text = user_data::text(work.class, &fetched, &recipient);
+        let text = user_data::class_text(work.class).text(&fetched, &recipient);
         let text = text.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
         if let Some(problem) = networks::untold(&work.class.spec, text.format) {
             return Err(CloudError::NodeClassNotReady(format!(
@@ -283,7 +229,7 @@ impl Inner {
     fn mark(
         &self,
         work: &Work<'_>,
-        choice: &choice::Choice<'_>,
+        choice: &Choice<'_>,
         place: &Place,
     ) -> Result<Mark, CloudError> {
         let mut labels = choice.labels();
@@ -307,5 +253,65 @@ impl Inner {
             labels,
             ..Mark::default()
         })
+    }
+}
+
+/// The ways to make an instance: a type in a zone, in each of the zone's datastores.
+struct InDatastores<'w> {
+    inner: &'w Inner,
+    work: &'w Work<'w>,
+    placing: &'w Placing<'w>,
+}
+
+impl InDatastores<'_> {
+    fn place(&self, choice: &Choice<'_>) -> Option<&Place> {
+        self.work.resolution.place(zone_of(choice.offering))
+    }
+}
+
+#[async_trait]
+impl Ways for InDatastores<'_> {
+    type Storage = Datastore;
+
+    fn trying(&self, choice: &Choice<'_>) {
+        self.placing.try_in(self.work, choice);
+    }
+
+    async fn storages(&self, choice: &Choice<'_>) -> Result<Option<Vec<Datastore>>, CloudError> {
+        let Some(place) = self.place(choice) else { return Ok(None) };
+        Ok(Some(self.inner.datastores(place).await?))
+    }
+
+    async fn make(&self, choice: &Choice<'_>, datastore: &Datastore) -> Result<Instance, Refused> {
+        let Some(place) = self.place(choice) else {
+            return Err(Refused::Stale(format!("zone {:?} has gone", choice.zone())));
+        };
+        self.inner.make(self.work, choice, place, datastore).await
+    }
+
+    fn remember(&self, scarce: Scarce) {
+        self.inner.state().unavailable.remember(scarce, self.inner.now());
+    }
+
+    fn space(&self, datastore: &Datastore) -> Scarce {
+        datastore.space()
+    }
+
+    fn remedy_for_room(&self, choice: &Choice<'_>) -> String {
+        let path = self.place(choice).map_or("", |place| place.compute.named.path.as_str());
+        format!("make room in {path}, or give the class more places with spec.zones")
+    }
+
+    fn remedy_for_space(&self, datastore: &Datastore) -> String {
+        format!(
+            "make room in {}, or have spec.datastoreSelector lead to more datastores",
+            datastore.named.path
+        )
+    }
+
+    fn no_choice(&self) -> String {
+        "no size of the class serves the claim and can be had now; sizes that had no room are \
+         offered again after 3 minutes, others have to be added to spec.instanceTypes"
+            .to_owned()
     }
 }

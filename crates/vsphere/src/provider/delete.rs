@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use joiner_cloud::{CloudError, Deletion, notes::Note, order::ClaimId};
+use joiner_cloud::{
+    CloudError, Deletion, limiter::Ending, mark::Mark, notes::Note, order::ClaimId,
+};
 use joiner_vim::{
     Method, MoRef, TaskFailed, VimError,
     spec::{ConfigSpec, Device, DeviceChange, DeviceKind},
@@ -17,7 +19,6 @@ use crate::{
     clone_spec::disks_to_detach,
     faults::{Outcome, Phase, outcome},
     inventory::{Disk, disks},
-    limiter::Ending,
     vm::{Power, Vm},
     vm_settings::PowerOff,
 };
@@ -90,7 +91,7 @@ impl Inner {
                 others.push(format!("{:?} does not carry this cluster's mark", vm.name));
                 continue;
             }
-            let owner = vm.mark.as_ref().and_then(crate::marks::Mark::claim);
+            let owner = vm.mark.as_ref().and_then(Mark::claim);
             match owner {
                 Some(owner) if owner.uid != claim.uid => {
                     others.push(format!("{:?} was made for NodeClaim {}", vm.name, owner.name));

@@ -3,38 +3,34 @@
 use std::collections::BTreeMap;
 
 use joiner_cloud::{
-    bootstrap::{Distro, Facts, GuestLookup, ProviderId},
+    bootstrap::{Distro, Facts, GuestLookup, ProviderId, class_text::Fetched},
     class,
+    doctor::{
+        Finding, Patient, SecretSeen, Subject, clocks, instances, joining, reached, users_secret,
+    },
     inputs::SecretData,
+    judgement::VALIDATION,
     needs::SecretName,
 };
 
-use super::{Inner, Vsphere, resolve::KEPT_FOR, status::away};
+use super::{Inner, resolve::KEPT_FOR, status::away};
 use crate::{
     NODE_CLASS_KIND,
     choose::{self, Tagged},
-    doctor::{
-        self, Finding, Patient, SecretSeen, Subject, clocks, reached, room, template, version,
-    },
+    doctor::{self, room, template, version},
     node_class::NodeClass,
-    places::{Resolution, VALIDATION},
+    places::Resolution,
     room::{HOSTS, Host, needed_space},
-    tags,
-    user_data::Fetched,
+    tags, user_data,
     vm::{self, Vm},
 };
 
-impl Vsphere {
-    /// Looks at everything that instances depend on, changes nothing, and ends its sessions.
-    pub async fn examine(&self, patient: &Patient) -> Vec<Finding> {
-        let findings = self.0.examine(patient).await;
-        self.0.vim.logout().await;
-        findings
-    }
-}
+/// The provider that this one replaces.
+const PREDECESSOR: &str = "karpenter-provider-vsphere";
 
 impl Inner {
-    async fn examine(&self, patient: &Patient) -> Vec<Finding> {
+    /// Examines everything that instances depend on. Nothing is changed.
+    pub(super) async fn examine(&self, patient: &Patient) -> Vec<Finding> {
         let mut found = Vec::new();
         let address = patient.address.as_str();
         let in_the_way = self.examine_vcenter(address, &mut found).await.err();
@@ -129,7 +125,8 @@ impl Inner {
         let vms = self.vms_of_folders().await;
         match (vms, legacy) {
             (Ok(vms), Ok(legacy)) => {
-                found.extend(doctor::instances(cluster, &vms, &legacy, claims));
+                let seen = doctor::seen(cluster, &vms, &legacy);
+                found.extend(instances(cluster, PREDECESSOR, &seen, claims));
             }
             (Err(why), _) | (_, Err(why)) => found.extend(
                 ["instances", "orphans"]
@@ -173,11 +170,13 @@ impl Inner {
         }
         let ignored = read.ignored();
         found.extend(ignored.iter().map(|text| subject("class").warning("FieldNotUsed", text)));
-        found.extend(match doctor::users_secret(subject("userData"), &read, secrets) {
-            Ok(secrets) => self.examine_text(subject("userData"), &read, &secrets),
-            Err(finding) => vec![finding],
-        });
-        found.push(doctor::joining(subject("join"), class));
+        found.extend(
+            match users_secret(subject("userData"), user_data::secret_need(&read), secrets) {
+                Ok(secrets) => self.examine_text(subject("userData"), &read, &secrets),
+                Err(finding) => vec![finding],
+            },
+        );
+        found.push(joining(subject("join"), class));
         if let Some(why) = in_the_way {
             found.push(subject("places").not_checked(why));
             return found;

@@ -74,8 +74,8 @@ impl Inner {
     fn place_of(&self, vm: &Vm) -> Option<Place> {
         let mark = vm.mark.as_ref()?;
         let state = self.state();
-        let kept = state.resolutions.get(&mark.class)?;
+        let resolution = state.resolutions.named(&mark.class)?;
         let zone = Some(mark.zone.as_str()).filter(|zone| !zone.is_empty());
-        kept.resolution.place(zone).cloned()
+        resolution.place(zone).cloned()
     }
 }

@@ -100,7 +100,7 @@ impl Inner {
         let mut folders: BTreeSet<String> =
             datacenters.iter().map(|own| folder_path(own, base, "")).collect();
         let state = self.state();
-        let places = state.resolutions.values().flat_map(|kept| &kept.resolution.places);
+        let places = state.resolutions.all().flat_map(|own| &own.places);
         folders.extend(places.map(|place| place.folder.path.clone()));
         Ok(folders.into_iter().collect())
     }
@@ -243,7 +243,7 @@ impl Inner {
             }
         }
         self.tell_of(namesakes);
-        self.metrics.listed(states);
+        self.metrics.shared.listed(states);
         self.state().measured.keep(instances.iter().map(|own| own.provider_id.as_str()));
         self.state().known.retain(|reference, _| seen.contains(reference));
         let claims =

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use joiner_cloud::notes::Note;
+use joiner_cloud::{mark::Cluster, notes::Note};
 
 use super::Inner;
-use crate::{marks::Cluster, vm::Vm};
+use crate::vm::Vm;
 
 /// Instances of other clusters of the same name that a list has met.
 #[derive(Debug, Default)]

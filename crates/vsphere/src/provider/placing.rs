@@ -4,10 +4,11 @@ use joiner_cloud::{
     InstanceTypes,
     choice::{self, Choice},
     homes::Going,
+    unavailable::zone_of,
 };
 use joiner_core::evenness::ZoneRoom;
 
-use super::{Inner, create::Work, state::zone_of};
+use super::{Inner, create::Work};
 use crate::load::Amount;
 
 /// An instance that is sent somewhere. It is on its way until this is dropped.
@@ -49,13 +50,14 @@ impl Inner {
     /// The free room of the zones of a class, as far as it is known.
     pub(super) fn room(&self, class: &str) -> ZoneRoom {
         let state = self.state();
-        let (Some(kept), Some(memory)) = (state.resolutions.get(class), state.classes.get(class))
+        let (Some(resolution), Some(memory)) =
+            (state.resolutions.named(class), state.classes.get(class))
         else {
             return ZoneRoom::new();
         };
         let zones = memory.types.iter().flat_map(|own| &own.offerings).filter_map(zone_of);
         let room = |zone: &str| {
-            let cluster = &kept.resolution.place(Some(zone))?.compute.cluster;
+            let cluster = &resolution.place(Some(zone))?.compute.cluster;
             state.loads.room(cluster, Amount::default(), "")
         };
         zones.filter_map(|zone| Some((zone.to_owned(), room(zone)?))).collect()

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use joiner_cloud::{CloudError, class};
+use joiner_cloud::{CloudError, class, judgement::VALIDATION};
 use joiner_vim::{MoRef, VimError, tags::TagError};
 
-use super::{Inner, state::Kept};
+use super::Inner;
 use crate::{
     NODE_CLASS_KIND,
     choose::{self, Tagged, Unresolved},
@@ -17,10 +17,7 @@ use crate::{
     },
     load::{self, Seen},
     node_class::{DatacenterSelector, NodeClass, Wanted},
-    places::{
-        self, DATASTORE_READY, IMAGE_READY, LedTo, Resolution, Stuck, Trouble, VALIDATION,
-        folder_paths,
-    },
+    places::{self, DATASTORE_READY, IMAGE_READY, LedTo, Resolution, Stuck, Trouble, folder_paths},
 };
 
 /// How old a look at the inventory may be, so that several classes share one.
@@ -109,16 +106,12 @@ impl Inner {
 
     /// What a class came to when last looked at, unless that is too long ago.
     pub(super) fn kept(&self, class: &class::NodeClass, age: Duration) -> Option<Arc<Resolution>> {
-        let (now, state) = (self.now(), self.state());
-        let kept = state.resolutions.get(&class.name)?;
-        let is_it = kept.uid == class.uid && kept.generation == class.generation;
-        let is_fresh = now.duration_since(kept.at).unsigned_abs() < age;
-        (is_it && is_fresh).then(|| Arc::clone(&kept.resolution))
+        self.state().resolutions.fresh(class, age, self.now())
     }
 
     /// Forgets what a class came to: something of it has gone.
     pub(super) async fn invalidate(&self, class: &str) {
-        self.state().resolutions.remove(class);
+        self.state().resolutions.forget(class);
         self.gathering.lock().await.clear();
     }
 
@@ -164,15 +157,7 @@ impl Inner {
             self.metrics.free(&datastore.named.name, datastore.free);
         }
         let resolution = Arc::new(resolution);
-        self.state().resolutions.insert(
-            class.name.clone(),
-            Kept {
-                uid: class.uid.clone(),
-                generation: class.generation,
-                at: self.now(),
-                resolution: Arc::clone(&resolution),
-            },
-        );
+        self.state().resolutions.remember(class, Arc::clone(&resolution), self.now());
         Ok(resolution)
     }
 

@@ -3,46 +3,30 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
 
 use jiff::Timestamp;
-use joiner_cloud::{class::NodeClass, instance::Instance};
-use joiner_core::{
-    instance_type::{InstanceType, Offering},
-    label,
+use joiner_cloud::{
+    attempts::Tries,
+    instance::Instance,
+    judgement::{REFUSED_FOR, RefusedOrders, ToldOnce},
+    measured::MeasuredMemory,
+    resolutions::Resolutions,
+    unavailable::{Shortages, Unavailable, UnavailableOffering, unavailable_offerings},
 };
+use joiner_core::instance_type::InstanceType;
 use joiner_vim::{MoRef, Task};
 
-use super::check_room::Shortages;
 use crate::{
-    instances::Hardware,
-    inventory::Named,
-    load::Loads,
-    measured::MeasuredMemory,
-    metrics::UnavailableOffering,
-    passthrough::HostDevice,
-    places::Resolution,
-    unavailable::{Unavailable, Wanting},
-    vm_settings::PowerOff,
+    instances::Hardware, inventory::Named, load::Loads, passthrough::HostDevice,
+    places::Resolution, vm_settings::PowerOff,
 };
-
-/// So many orders that make no sense, one after the other, are the class's fault.
-const INVALID_ORDERS_MAX: u32 = 3;
-/// How long a class whose orders made no sense is not used, unless it changes, and a vCenter that
-/// lacked a licence.
-const REFUSED_FOR: Duration = Duration::from_mins(15);
-
-/// The zone of an offering.
-pub(crate) fn zone_of(offering: &Offering) -> Option<&str> {
-    offering.requirements.get(label::ZONE).and_then(|zone| zone.single())
-}
 
 /// What a process remembers.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     /// What classes come to, by name.
-    pub(crate) resolutions: BTreeMap<String, Kept>,
+    pub(crate) resolutions: Resolutions<Resolution>,
     /// What classes' instances are like, by the class's name.
     pub(crate) classes: BTreeMap<String, ClassMemory>,
     /// What sizes of classes lacked when they were last looked at, by the class's name.
@@ -54,7 +38,7 @@ pub(crate) struct State {
     /// Clones under way, by the claim's identity.
     pub(crate) clones: BTreeMap<String, Task>,
     /// How often something has gone wrong, by the claim's identity.
-    pub(crate) tries: BTreeMap<String, u32>,
+    pub(crate) tries: Tries,
     /// Instances that were last known, so that one whose host is away is not taken for absent.
     pub(crate) known: BTreeMap<MoRef, Instance>,
     /// How much memory guests see.
@@ -64,9 +48,9 @@ pub(crate) struct State {
     /// When a claim without an instance was first to be deleted, by its identity.
     pub(crate) deletions: BTreeMap<String, Timestamp>,
     /// What was last told of a class that leads nowhere, by its name.
-    pub(crate) told_unresolved: BTreeMap<String, String>,
+    pub(crate) told_unresolved: ToldOnce,
     /// Orders of a class that made no sense to vCenter, one after the other, by its name.
-    pub(crate) invalid_orders: BTreeMap<String, InvalidOrders>,
+    pub(crate) invalid_orders: RefusedOrders,
     /// When vCenter last lacked a licence, and for what.
     pub(crate) unlicensed: Option<(Timestamp, String)>,
     /// Instances that vCenter was told to destroy.
@@ -79,26 +63,6 @@ pub(crate) struct State {
     pub(crate) folders: BTreeSet<String>,
     /// Datacenters that the account sees, and when they were looked at.
     pub(crate) datacenters: Option<(Timestamp, Vec<Named>)>,
-}
-
-/// What a class came to, and when.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub(crate) uid: String,
-    pub(crate) generation: i64,
-    pub(crate) at: Timestamp,
-    pub(crate) resolution: Arc<Resolution>,
-}
-
-/// Orders of a class that made no sense to vCenter, one after the other.
-#[derive(Debug, Clone)]
-pub(crate) struct InvalidOrders {
-    /// The version of the class that they were made of.
-    pub(crate) generation: i64,
-    pub(crate) count: u32,
-    pub(crate) last: Timestamp,
-    /// What vCenter said of the last one.
-    pub(crate) why: String,
 }
 
 /// What follows for instances of a class depends on this alone.
@@ -128,18 +92,7 @@ impl State {
         types.iter().find(|own| own.name == name).cloned()
     }
 
-    /// Whether there was no room for a type in a zone lately, or no space for anything there.
-    pub(crate) fn is_unavailable(
-        &self,
-        class: &str,
-        instance_type: &str,
-        zone: Option<&str>,
-        now: Timestamp,
-    ) -> bool {
-        self.why_unavailable(class, instance_type, zone, now).is_some()
-    }
-
-    /// What a type lacks in a zone, in a word; nothing if it can be had as far as anybody knows.
+    /// What a type lacks in a zone, in one word; none if it is available as far as it is known.
     pub(crate) fn why_unavailable(
         &self,
         class: &str,
@@ -147,67 +100,25 @@ impl State {
         zone: Option<&str>,
         now: Timestamp,
     ) -> Option<&'static str> {
-        let room = Wanting::Room {
-            class: class.to_owned(),
-            instance_type: instance_type.to_owned(),
-            zone: zone.unwrap_or_default().to_owned(),
+        let shortages = self.shortages.get(class);
+        let has_space = || {
+            let place = self.resolutions.named(class).and_then(|own| own.place(zone));
+            place.is_none_or(|place| {
+                let usable = &place.datastores.usable;
+                usable.iter().any(|own| !self.unavailable.is(&own.space(), now))
+            })
         };
-        let kept = self.resolutions.get(class);
-        let place = kept.and_then(|kept| kept.resolution.place(zone));
-        let has_space = place.is_none_or(|place| {
-            place.datastores.usable.iter().any(|datastore| {
-                let space = Wanting::Space(datastore.named.reference.clone());
-                !self.unavailable.is(&space, now)
+        self.unavailable.why(class, instance_type, zone, shortages, has_space, now)
+    }
+
+    /// Every offering that is not available now.
+    pub(crate) fn unavailable_offerings(&self, now: Timestamp) -> Vec<UnavailableOffering> {
+        let of_class = self.classes.iter().flat_map(|(class, memory)| {
+            unavailable_offerings(&memory.types, |name, zone| {
+                self.why_unavailable(class, name, zone, now)
             })
         });
-        if self.unavailable.is(&room, now) {
-            return Some("room");
-        }
-        let key = (instance_type.to_owned(), zone.unwrap_or_default().to_owned());
-        let short = self.shortages.get(class).and_then(|own| own.get(&key).copied());
-        short.or_else(|| (!has_space).then_some("space"))
-    }
-
-    /// Every offering that cannot be had at the moment.
-    pub(crate) fn unavailable_offerings(&self, now: Timestamp) -> Vec<UnavailableOffering> {
-        let mut found = Vec::new();
-        for (class, memory) in &self.classes {
-            for own in memory.types.iter() {
-                for zone in own.offerings.iter().map(zone_of) {
-                    if let Some(why) = self.why_unavailable(class, &own.name, zone, now) {
-                        let zone = zone.unwrap_or_default().to_owned();
-                        found.push((own.name.clone(), zone, why));
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    /// Counts one more time that something went wrong for a claim.
-    pub(crate) fn count(&mut self, claim: &str) -> u32 {
-        let tries = self.tries.entry(claim.to_owned()).or_default();
-        *tries += 1;
-        *tries
-    }
-
-    /// Counts one more order of a class that made no sense to vCenter.
-    pub(crate) fn count_invalid(&mut self, class: &NodeClass, why: String, now: Timestamp) {
-        let before = self.invalid_orders.get(&class.name);
-        let before = before.filter(|own| own.generation == class.generation);
-        let count = before.map_or(0, |own| own.count) + 1;
-        let orders = InvalidOrders { generation: class.generation, count, last: now, why };
-        self.invalid_orders.insert(class.name.clone(), orders);
-    }
-
-    /// What vCenter says of the orders of a class, where it has refused so many in a row that the
-    /// next would fare no better. After a while it is tried again: an administrator may have mended
-    /// what was wrong.
-    pub(crate) fn why_refused(&self, class: &NodeClass, now: Timestamp) -> Option<&str> {
-        let orders = self.invalid_orders.get(&class.name)?;
-        let is_of_now = orders.generation == class.generation
-            && now.duration_since(orders.last).unsigned_abs() < REFUSED_FOR;
-        (is_of_now && orders.count >= INVALID_ORDERS_MAX).then_some(orders.why.as_str())
+        of_class.collect()
     }
 
     /// What vCenter lacked a licence for, unless that is so long ago that it may be tried again.
@@ -218,7 +129,7 @@ impl State {
 
     /// Forgets a claim that has its instance, or needs none any more.
     pub(crate) fn forget(&mut self, claim: &str) {
-        self.tries.remove(claim);
+        self.tries.forget(claim);
         self.clones.remove(claim);
         self.deletions.remove(claim);
     }

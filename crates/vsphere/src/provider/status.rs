@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use joiner_cloud::{
     CloudError,
-    bootstrap::{self, Encoded},
-    class::{self, BOOTSTRAP_READY, ClassCondition, ClassStatus},
+    bootstrap::{self, Encoded, class_text::Fetched},
+    class::{self, ClassCondition, ClassStatus},
     inputs::ClassInputs,
+    judgement::{
+        VALIDATION, add_bootstrap, add_version, condition, orders_accepted, refuse, validation, was,
+    },
     notes::Note,
 };
 use joiner_vim::{MoRef, VimError};
@@ -22,14 +25,12 @@ use crate::{
     node_class::NodeClass,
     places::{
         COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, LedTo,
-        NETWORK_READY, Resolution, Trouble, VALIDATION, VCENTER,
+        NETWORK_READY, Resolution, Trouble, VCENTER,
     },
     privileges::{self, Role},
-    user_data::{self, Fetched, Recipient},
+    user_data,
     vm_settings::AntiAffinity,
 };
-
-const ORDERS_ACCEPTED: &str = "OrdersAccepted";
 
 impl Inner {
     /// What is to be said of a class.
@@ -58,10 +59,15 @@ impl Inner {
         };
         let (mut status, mut led_to) = (ClassStatus::default(), LedTo::new());
         status.conditions.push(self.validation(&read));
-        status.conditions.push(self.orders_accepted(class));
+        let named = format!("{NODE_CLASS_KIND} {:?}", class.name);
+        status.conditions.push({
+            let state = self.state();
+            let why = state.invalid_orders.why(class, self.now());
+            orders_accepted(&named, "vCenter", why)
+        });
         match self.resolve(class, &read).await {
             Ok(resolution) => {
-                self.state().told_unresolved.remove(&class.name);
+                self.state().told_unresolved.forget(&class.name);
                 status.conditions.push(self.vcenter_ready());
                 status.fields = resolution.status();
                 led_to = resolution.led_to();
@@ -76,7 +82,7 @@ impl Inner {
                 }));
                 let tags = self.tags_ready(&read, &resolution).await;
                 // Tags that nobody can ask for at the moment take no class out of use.
-                if tags.holds.is_none() && is_said(class, tags.type_, "True") {
+                if tags.holds.is_none() && was(class, tags.type_, "True") {
                     return Err(CloudError::Unknown(format!(
                         "looking at the class: {}",
                         tags.message
@@ -115,12 +121,7 @@ impl Inner {
                 status.conditions.push(away(&error));
             }
         }
-        if let Some(version) = fetched.as_ref().and_then(|fetched| fetched.facts.version.as_deref())
-        {
-            let version = version.trim_start_matches('v');
-            let version = version.split_once('+').map_or(version, |(version, _)| version);
-            status.fields.insert("kubernetesVersion".to_owned(), version.into());
-        }
+        add_version(&mut status, fetched.as_ref().map(|fetched| fetched.facts));
         Ok((status, led_to))
     }
 
@@ -138,41 +139,18 @@ impl Inner {
         }
     }
 
-    /// Whether vCenter understands the instances of a class.
-    fn orders_accepted(&self, class: &class::NodeClass) -> ClassCondition {
-        let state = self.state();
-        match state.why_refused(class, self.now()) {
-            None => condition(ORDERS_ACCEPTED, Some(true), "", String::new()),
-            Some(why) => {
-                let message = format!(
-                    "{NODE_CLASS_KIND} {:?}: vCenter has refused its last instances as invalid; \
-                     correct the class, or what it names: {why}",
-                    class.name
-                );
-                condition(ORDERS_ACCEPTED, Some(false), "InvalidInstance", message)
-            }
-        }
-    }
-
     /// Tells, once, that a class leads nowhere.
     fn tell_unresolved(&self, class: &class::NodeClass, troubles: &[Trouble]) {
         let texts: Vec<&str> = troubles.iter().map(|own| own.unresolved.message.as_str()).collect();
         let text = texts.join("; ");
-        let told = self.state().told_unresolved.insert(class.name.clone(), text.clone());
-        if told.as_ref() != Some(&text) {
+        if self.state().told_unresolved.is_new(&class.name, &text) {
             self.notes.write(Note::wrong_with_class(class, "ResolutionFailed", text));
         }
     }
 
     fn validation(&self, read: &NodeClass) -> ClassCondition {
         let problems = read.problems(&self.settings.instances);
-        let Some(first) = problems.first() else {
-            return condition(VALIDATION, Some(true), "", read.ignored().join("; "));
-        };
-        let texts: Vec<String> =
-            problems.iter().map(|own| format!("{} {}", own.field, own.text)).collect();
-        let message = format!("{NODE_CLASS_KIND} {:?}: {}", read.name(), texts.join("; "));
-        condition(VALIDATION, Some(false), &first.reason.to_string(), message)
+        validation(&format!("{NODE_CLASS_KIND} {:?}", read.name()), &problems, &read.ignored())
     }
 
     /// Says whether a text can be made for instances of a class. A text that is wrong is the class's
@@ -184,33 +162,8 @@ impl Inner {
         fetched: Option<&Fetched<'_>>,
     ) {
         let Some(fetched) = fetched else { return };
-        let said = match self.trial(read, fetched) {
-            None => {
-                let why = "looked at once ValidationSucceeded is true".to_owned();
-                condition(BOOTSTRAP_READY, None, "WaitsForSizes", why)
-            }
-            Some(Ok(text)) if let Some(problem) = networks::untold(&read.spec, text.format) => {
-                condition(BOOTSTRAP_READY, Some(false), "InvalidNetwork", problem.to_string())
-            }
-            Some(Ok(text)) => {
-                let warnings: Vec<String> = text
-                    .report
-                    .warnings
-                    .iter()
-                    .map(|warning| format!("{}: {}", warning.field, warning.text))
-                    .collect();
-                condition(BOOTSTRAP_READY, Some(true), "", warnings.join("; "))
-            }
-            Some(Err(error)) if error.kind.condition() == VALIDATION => {
-                refuse(status, error.kind.reason(), error.to_string());
-                let why = "looked at once ValidationSucceeded is true".to_owned();
-                condition(BOOTSTRAP_READY, None, "WaitsForUserData", why)
-            }
-            Some(Err(error)) => {
-                condition(BOOTSTRAP_READY, Some(false), error.kind.reason(), error.to_string())
-            }
-        };
-        status.conditions.push(said);
+        let trial = self.trial(read, fetched);
+        add_bootstrap(status, trial, |format| networks::untold(&read.spec, format));
     }
 
     /// The text of an instance of a class that there never is; none where the class has no sizes.
@@ -220,10 +173,7 @@ impl Inner {
         fetched: &Fetched<'_>,
     ) -> Option<Result<Encoded, bootstrap::Error>> {
         let Instances { types, .. } = read.instances(&self.settings.instances).unwrap_or_default();
-        let instance_type = types.first()?;
-        let token = user_data::example_token(fetched.facts);
-        let recipient = Recipient { node_name: "trial", instance_type, token, order: None };
-        Some(user_data::text(read, fetched, &recipient))
+        Some(user_data::class_text(read).trial(fetched, types.first()?))
     }
 
     /// What the account may not do, by the condition that says it; none where nobody says.
@@ -290,13 +240,6 @@ impl Inner {
     }
 }
 
-/// Whether a condition of a class was this when something was last said of it.
-fn is_said(class: &class::NodeClass, type_: &str, status: &str) -> bool {
-    let conditions = class.status["conditions"].as_array();
-    let mut said = conditions.into_iter().flatten();
-    said.any(|own| own["type"] == type_ && own["status"] == status)
-}
-
 /// What may be wrong although a condition holds.
 fn doubts(type_: &'static str, read: &NodeClass, resolution: &Resolution) -> String {
     if type_ != IMAGE_READY {
@@ -306,23 +249,6 @@ fn doubts(type_: &'static str, read: &NodeClass, resolution: &Resolution) -> Str
     let told: Vec<String> =
         doubts.iter().map(|doubt| format!("{}; {}", doubt.text, doubt.remedy)).collect();
     told.join("; ")
-}
-
-/// Says that a class is wrong, unless something else is known to be wrong with it.
-fn refuse(status: &mut ClassStatus, reason: &str, message: String) {
-    let validation = status.conditions.iter_mut().find(|own| own.type_ == VALIDATION);
-    if let Some(validation) = validation.filter(|own| own.holds == Some(true)) {
-        *validation = condition(VALIDATION, Some(false), reason, message);
-    }
-}
-
-pub(super) fn condition(
-    type_: &'static str,
-    holds: Option<bool>,
-    reason: &str,
-    message: String,
-) -> ClassCondition {
-    ClassCondition { type_, holds, blocks: true, reason: reason.to_owned(), message }
 }
 
 /// What a condition says where something leads nowhere.

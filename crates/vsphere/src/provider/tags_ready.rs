@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use joiner_cloud::class::ClassCondition;
+use joiner_cloud::{class::ClassCondition, judgement::condition};
 use joiner_vim::tags::TagError;
 
-use super::{Inner, status::condition};
+use super::Inner;
 use crate::{
     choose::Unresolved,
     node_class::NodeClass,

@@ -1,9 +1,9 @@
 //! Whether nodes of a class get the zone that the class says.
 
-use joiner_cloud::class::ClassCondition;
+use joiner_cloud::{class::ClassCondition, judgement::condition};
 use joiner_vim::tags::TagError;
 
-use super::{Inner, status::condition};
+use super::Inner;
 use crate::{
     node_class::NodeClass,
     places::{Resolution, ZONES_READY},

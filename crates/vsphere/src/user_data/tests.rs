@@ -1,4 +1,13 @@
-use joiner_cloud::order::ClaimId;
+use std::collections::BTreeMap;
+
+use joiner_cloud::{
+    bootstrap::{
+        Distro, Facts, GuestLookup, ProviderId,
+        class_text::{Fetched, Recipient, example_token},
+    },
+    inputs::SecretData,
+    order::{ClaimId, Order},
+};
 use joiner_core::taint::Taint;
 use serde_json::Value;
 
@@ -47,7 +56,8 @@ fn text_of(class: &NodeClass, cluster: &Facts) -> Result<String, String> {
         order: Some(&order),
     };
     let fetched = Fetched { facts: cluster, secrets: &secrets() };
-    let encoded = text(class, &fetched, &recipient).map_err(|error| error.to_string())?;
+    let encoded =
+        class_text(class).text(&fetched, &recipient).map_err(|error| error.to_string())?;
     let bytes = STANDARD.decode(encoded.bytes.reveal()).unwrap();
     Ok(String::from_utf8(bytes).unwrap())
 }
@@ -82,14 +92,14 @@ fn a_soft_threshold_has_a_grace_period() {
 
 #[test]
 fn a_class_says_how_its_instances_join_and_the_rest_is_found_out() {
-    let needs = join_needs(&class(json!({"k8SDistro": "rke2airgapped"})));
+    let needs = class_text(&class(json!({"k8SDistro": "rke2airgapped"}))).join_needs();
     assert_eq!(needs.distro.as_deref(), Some("rke2airgapped"));
     assert!(!needs.without_token);
-    let needs = join_needs(&class(json!({"k8SDistro": "none"})));
+    let needs = class_text(&class(json!({"k8SDistro": "none"}))).join_needs();
     assert!(needs.without_token);
     let replaced = json!({"userData": {"mode": "replace", "additionalUserdata": "#!/bin/sh"}});
-    assert!(join_needs(&class(replaced)).without_token, "the text asks for none");
-    assert_eq!(join_needs(&class(json!({}))).distro, None);
+    assert!(class_text(&class(replaced)).join_needs().without_token, "the text asks for none");
+    assert_eq!(class_text(&class(json!({}))).join_needs().distro, None);
 }
 
 #[test]
@@ -156,7 +166,7 @@ fn a_guest_gets_its_text_and_its_name_and_forgets_the_token() {
         order: None,
     };
     let fetched = Fetched { facts: &rke2(), secrets: &secrets() };
-    let text = text(&class, &fetched, &recipient).unwrap();
+    let text = class_text(&class).text(&fetched, &recipient).unwrap();
     let settings: BTreeMap<String, Secret<String>> =
         guestinfo(&text, "node-1", "uid-1").into_iter().collect();
     assert_eq!(settings["guestinfo.userdata.encoding"].reveal(), "base64");

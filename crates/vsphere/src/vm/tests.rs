@@ -18,6 +18,7 @@ fn vm() -> Vm {
             class_hash: "42".to_owned(),
             ..Mark::default()
         }),
+        module: None,
         is_template: false,
         created: None,
         cpus: Some(4),

@@ -1,8 +1,11 @@
 //! What is promised of a provider under load.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use joiner_cloud::CloudProvider;
+use joiner_cloud::{
+    CloudProvider,
+    testing::scenes::{self, highest_load},
+};
 use joiner_vcenter::Inventory;
 use serde_json::json;
 
@@ -24,29 +27,13 @@ fn large() -> Inventory {
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_claims_at_once_never_exceed_the_limit() {
-    let world = World::of(large());
     let class = class(json!({"cloneMode": "linkedClone"}));
-    let provider = Arc::new(world.provider());
-    let creations = (0..200).map(|number| {
-        let (provider, order) = (Arc::clone(&provider), order(&class, number));
-        tokio::spawn(async move { provider.create(&order).await })
-    });
-    let creations: Vec<_> = creations.collect();
-    let mut most = 0;
-    while creations.iter().any(|creation| !creation.is_finished()) {
-        let clones = world
-            .server
-            .picture()
-            .tasks
-            .iter()
-            .filter(|task| task.method == "CloneVM_Task")
-            .count();
-        most = most.max(clones);
-        world.clock.sleep(Duration::from_millis(100)).await;
-    }
-    for creation in creations {
-        creation.await.expect("it does not panic").expect("there is room");
-    }
+    let world = World { class, ..World::of(large()) };
+    let clones = || {
+        let tasks = world.server.picture().tasks;
+        tasks.iter().filter(|task| task.method == "CloneVM_Task").count()
+    };
+    let most = highest_load(&world, 200, clones).await;
     assert!((16..=32).contains(&most), "{most} clones at once");
     assert_eq!(world.all_instances().await.len(), 200);
 }
@@ -62,14 +49,9 @@ async fn calls_for_one_more(instances: u32) -> Vec<String> {
         inventory.datacenters[0].vms.push(instance);
     }
     let world = World::of(inventory);
-    let class = class(json!({}));
-    let provider = world.provider();
-    // What is looked at once is no part of it.
-    provider.create(&order(&class, 1)).await.expect("there is room");
-    let before = world.server.calls().len();
-    provider.create(&order(&class, 2)).await.expect("there is room");
-    let calls = world.server.calls().split_off(before).into_iter().map(|call| call.method);
-    calls.filter(|method| method != "WaitForUpdatesEx").collect()
+    let calls = || world.server.calls().into_iter().map(|call| call.method).collect();
+    let calls = scenes::calls_for_one_more(&world, calls).await;
+    calls.into_iter().filter(|method| method != "WaitForUpdatesEx").collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,12 +11,16 @@ use bytes::Bytes;
 use http::{Request, Response};
 use joiner_clock::Clock;
 use joiner_cloud::{
-    CloudProvider, Deletion,
+    CloudProvider,
     bootstrap::{Distro, Facts, GuestLookup, ProviderId},
     class::NodeClass,
     conformance::Mishap,
     inputs::OrderInputs,
     order::{ClaimId, Order},
+    testing::{
+        mishaps::Mishaps,
+        scenes::{Scene, remove},
+    },
 };
 use joiner_core::{quantity::Quantity, resources::CPU};
 use joiner_vim::{
@@ -28,7 +32,7 @@ use joiner_vsphere::{Metrics, NODE_CLASS, ProviderSettings, Vsphere};
 use serde_json::{Value, json};
 
 pub(crate) use self::{
-    line::{Faults, Line},
+    line::Line,
     site::{
         OnSite, Places, SIMULATED, Site, at, clone_as_somebody, copy_as_somebody,
         template_as_somebody,
@@ -66,11 +70,13 @@ impl Transport for InProcess {
 pub(crate) struct World {
     pub(crate) server: joiner_vcenter::VCenter,
     pub(crate) clock: Clock,
-    faults: Arc<Faults>,
+    pub(crate) mishaps: Arc<Mishaps>,
     /// Somebody else, with whom nothing goes wrong.
     pub(crate) admin: Vim,
     pub(crate) settings: ProviderSettings,
-    cluster_uid: String,
+    pub(crate) cluster_uid: String,
+    /// The class of its orders.
+    pub(crate) class: Arc<NodeClass>,
 }
 
 impl World {
@@ -97,12 +103,20 @@ impl World {
         let admin = vim(&server, None, &clock);
         let settings = ProviderSettings::new(CLUSTER, "k8s");
         let cluster_uid = CLUSTER_UID.to_owned();
-        Self { server, clock, faults: Arc::default(), admin, settings, cluster_uid }
+        Self {
+            server,
+            clock,
+            mishaps: Arc::default(),
+            admin,
+            settings,
+            cluster_uid,
+            class: class(json!({})),
+        }
     }
 
     /// A provider in a process that was started just now.
     pub(crate) fn provider(&self) -> Vsphere {
-        let vim = vim(&self.server, Some(&self.faults), &self.clock);
+        let vim = vim(&self.server, Some(&self.mishaps), &self.clock);
         self.acting(Vsphere::new(vim, self.clock.clone(), self.settings.clone()))
     }
 
@@ -126,17 +140,12 @@ impl World {
 
     /// Lets the first call of this name go wrong.
     pub(crate) fn arm_at(&self, mishap: Mishap, call: &'static str) {
-        self.faults.arm_at(mishap, call);
+        self.mishaps.arm_at(mishap, call);
     }
 
     /// Has a new process do something until it is done or killed.
     pub(crate) async fn until_killed<T>(&self, work: impl AsyncFnOnce(Vsphere) -> T) -> Option<T> {
-        let provider = self.provider();
-        tokio::select! {
-            biased;
-            () = self.faults.kills() => None,
-            answer = work(provider) => Some(answer),
-        }
+        self.mishaps.until_killed(work(self.provider())).await
     }
 
     /// An object of the inventory by its path.
@@ -174,10 +183,10 @@ impl World {
     }
 }
 
-fn vim(server: &joiner_vcenter::VCenter, faults: Option<&Arc<Faults>>, clock: &Clock) -> Vim {
+fn vim(server: &joiner_vcenter::VCenter, mishaps: Option<&Arc<Mishaps>>, clock: &Clock) -> Vim {
     let way: Arc<dyn Transport> = Arc::new(InProcess(server.clone()));
-    let way = match faults {
-        Some(faults) => Arc::new(Line { way, faults: Arc::clone(faults) }),
+    let way = match mishaps {
+        Some(mishaps) => Arc::new(Line { way, mishaps: Arc::clone(mishaps) }),
         None => way,
     };
     let settings = VimSettings::new(Credentials::new(USER, PASSWORD));
@@ -265,8 +274,8 @@ impl Site for World {
         Some(self.elsewhere().provider())
     }
 
-    fn faults(&self) -> &Arc<Faults> {
-        &self.faults
+    fn mishaps(&self) -> &Arc<Mishaps> {
+        &self.mishaps
     }
 
     fn class(&self) -> Arc<NodeClass> {
@@ -293,6 +302,35 @@ impl Site for World {
 
     fn more_than_a_page(&self) -> u32 {
         PAGE as u32 + 1
+    }
+}
+
+#[async_trait(?Send)]
+impl Scene for World {
+    fn provider(&self) -> Arc<dyn CloudProvider> {
+        Arc::new(self.provider())
+    }
+
+    fn mishaps(&self) -> &Mishaps {
+        &self.mishaps
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn order(&self, number: u32) -> Order {
+        order(&self.class, number)
+    }
+
+    async fn instances(&self) -> BTreeMap<String, String> {
+        self.all_instances().await
+    }
+
+    async fn check_runs(&self, order: &Order) {
+        let name = format!("{CLUSTER}-karp-{}", order.claim.name);
+        let power = self.property(&name, "runtime.powerState").await;
+        assert_eq!(power.as_deref(), Some("poweredOn"));
     }
 }
 
@@ -330,12 +368,7 @@ impl World {
 
     /// Asks for a deletion until the instance is gone.
     pub(crate) async fn remove(&self, provider: &Vsphere, claim: &ClaimId, id: Option<&str>) {
-        let mut asked = 0;
-        while provider.delete(claim, id).await.expect("it answers") != Deletion::Gone {
-            asked += 1;
-            assert!(asked < 100, "{} is not gone", claim.name);
-            self.clock.sleep(Duration::from_secs(5)).await;
-        }
+        remove(provider, &self.clock, claim, id).await;
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
+use joiner_cloud::doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity};
 use joiner_cloud::{CloudProvider, bootstrap::Secret, class::NodeClass, needs::SecretName};
 use joiner_vcenter::{
     Inventory, PoolBounds,
     inventory::{Account, Network},
 };
 use joiner_vim::spec::{ConfigSpec, ExtraConfig};
-use joiner_vsphere::doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity};
 use serde_json::{Value, json};
 
 use crate::bench::{World, class, condition, order};
@@ -199,7 +199,7 @@ async fn selectors_that_lead_nowhere_say_what_the_conditions_say() {
     });
     check(&world, &patient(&[class]), &expect![[r#"
         NotChecked orphans NotChecked: no cluster is read
-        Problem class InvalidDiskSize: spec.diskSize -1 is no disk's size
+        Problem class InvalidDiskSize: spec.diskSize -1 is not a disk size
           -> write GiB, or 0 to keep the template's
         NotChecked userData NotChecked: the class has no size to make it for
         NotChecked join NotChecked: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there

@@ -1,36 +1,17 @@
 //! What vCenter's faults come to, from the first answer to the last, and what is left of the instance.
 
 use expect_test::{Expect, expect};
-use joiner_cloud::{CloudError, CloudProvider};
-use serde_json::json;
+use joiner_cloud::testing::scenes::fault_sweep;
 
-use crate::bench::{World, class, order};
-
-/// What is answered to one order that is repeated so often, and how many instances are there then.
-async fn answered(script: &str, tries: usize) -> String {
-    let world = World::new();
-    world.server.trouble(script).expect("it is understood");
-    let (provider, order) = (world.provider(), order(&class(json!({})), 1));
-    let mut told = Vec::new();
-    for _ in 0..tries {
-        told.push(match provider.create(&order).await {
-            Ok(_) => "made".to_owned(),
-            Err(CloudError::Create { reason, .. }) => reason.to_owned(),
-            Err(CloudError::InsufficientCapacity(_)) => "InsufficientCapacity".to_owned(),
-            Err(CloudError::NodeClassNotReady(_)) => "NodeClassNotReady".to_owned(),
-            Err(other) => format!("{other:?}"),
-        });
-    }
-    let left = world.all_instances().await.len();
-    format!("{script}: {}, {left} left", told.join(", "))
-}
+use crate::bench::World;
 
 async fn check(rows: &[(&str, usize)], expected: &Expect) {
-    let mut told = Vec::new();
-    for (script, tries) in rows {
-        told.push(answered(script, *tries).await);
-    }
-    expected.assert_eq(&told.join("\n"));
+    let world = |script: &str| {
+        let world = World::new();
+        world.server.trouble(script).expect("it is understood");
+        world
+    };
+    expected.assert_eq(&fault_sweep(world, rows).await);
 }
 
 #[tokio::test(start_paused = true)]

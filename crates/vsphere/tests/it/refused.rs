@@ -40,39 +40,39 @@ fn every_bad_field_is_told_at_once() {
 ",
         &expect![[r#"
             VsphereNodeClass "general" is not ready:
-            InvalidDiskSize: spec.diskSize: -1 is no disk's size; write GiB, or 0 to keep the template's
+            InvalidDiskSize: spec.diskSize: -1 is not a disk size; write GiB, or 0 to keep the template's
             InvalidKubelet: spec.kubelet.systemReserved.memory: -1Gi is below zero; write an amount of 0 or more
-            InvalidKubelet: spec.kubelet.evictionHard["memory.available"]: "much" is no threshold; write an amount such as 200Mi, or a share such as 5%
+            InvalidKubelet: spec.kubelet.evictionHard["memory.available"]: "much" is not a threshold; write an amount such as 200Mi, or a percentage such as 5%
             InvalidZone: spec.zones[0].name: is empty; name the zone
             InvalidZone: spec.zones[1].name: "a b" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
             InvalidZone: spec.zones[1].region: "-" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
             InvalidInstanceType: spec.instanceTypes[0].cpu: is missing; write a whole number from 1 to 9999
             InvalidInstanceType: spec.instanceTypes[0].memory: is missing; write GiB as a whole number such as 16, or an amount such as 16Gi
             InvalidInstanceType: spec.instanceTypes[0].os: is missing; write linux or windows
-            InvalidInstanceType: spec.instanceTypes[1].cpu: "many" is no number of CPUs; write a whole number from 1 to 9999
+            InvalidInstanceType: spec.instanceTypes[1].cpu: "many" is not a number of CPUs; write a whole number from 1 to 9999
             InvalidInstanceType: spec.instanceTypes[1].memory: "16.5" is no instance's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
             InvalidInstanceType: spec.instanceTypes[1].os: "beos" is not known; write linux or windows
             InvalidInstanceType: spec.instanceTypes[1].arch: "ppc64le" is not known; write amd64 or arm64
             InvalidInstanceType: spec.instanceTypes[1].zone: "a/b" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
             InvalidInstanceType: spec.instanceTypes[1].region: "-x" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
-            InvalidInstanceType: spec.instanceTypes[1].maxPods: "513" is no number of pods; write a whole number from 1 to 512, or leave it out
-            InvalidInstanceType: spec.instanceTypes[2].cpu: "0" is no number of CPUs; write a whole number from 1 to 9999
+            InvalidInstanceType: spec.instanceTypes[1].maxPods: "513" is not a number of pods; write a whole number from 1 to 512, or leave it out
+            InvalidInstanceType: spec.instanceTypes[2].cpu: "0" is not a number of CPUs; write a whole number from 1 to 9999
             InvalidInstanceType: spec.instanceTypes[2].memory: "0" is no instance's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
-            InvalidInstanceType: spec.instanceTypes[2].price: "-1" is no price; write a number of 0 or more
+            InvalidInstanceType: spec.instanceTypes[2].price: "-1" is not a price; write a number of 0 or more
             InvalidInstanceType: spec.instanceTypes[2].name: "_" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
-            InvalidInstanceType: spec.instanceTypes[2].diskSize: -5 is no disk's size; write GiB, or 0 to keep the template's
-            InvalidInstanceType: spec.instanceTypes[2].maxPods: "0" is no number of pods; write a whole number from 1 to 512, or leave it out
-            InvalidInstanceType: spec.instanceTypes[3].cpu: "2.5" is no number of CPUs; write a whole number from 1 to 9999
+            InvalidInstanceType: spec.instanceTypes[2].diskSize: -5 is not a disk size; write GiB, or 0 to keep the template's
+            InvalidInstanceType: spec.instanceTypes[2].maxPods: "0" is not a number of pods; write a whole number from 1 to 512, or leave it out
+            InvalidInstanceType: spec.instanceTypes[3].cpu: "2.5" is not a number of CPUs; write a whole number from 1 to 9999
             InvalidInstanceType: spec.instanceTypes[3].memory: "-4Gi" is no instance's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
-            InvalidInstanceType: spec.instanceTypes[3].price: "free" is no price; write a number of 0 or more
-            InvalidInstanceType: spec.instanceTypes[4].cpu: "10000" is no number of CPUs; write a whole number from 1 to 9999
+            InvalidInstanceType: spec.instanceTypes[3].price: "free" is not a price; write a number of 0 or more
+            InvalidInstanceType: spec.instanceTypes[4].cpu: "10000" is not a number of CPUs; write a whole number from 1 to 9999
             InvalidInstanceType: spec.instanceTypes[4].memory: "99999999999999999999" is no instance's memory; write GiB as a whole number such as 16, or an amount such as 16Gi
-            InvalidInstanceType: spec.instanceTypes[4].extendedResources["gpu"]: is no extended resource; write a name such as nvidia.com/gpu
-            InvalidInstanceType: spec.instanceTypes[4].extendedResources["nvidia.com/gpu"]: 500m cannot be had; write a whole number
-            InvalidInstanceType: spec.instanceTypes[4].labels["a/b/c"]: is no label; write a key such as example.com/disk
+            InvalidInstanceType: spec.instanceTypes[4].extendedResources["gpu"]: is not an extended resource; write a name such as nvidia.com/gpu
+            InvalidInstanceType: spec.instanceTypes[4].extendedResources["nvidia.com/gpu"]: 500m is not a whole number of 0 or more; write one
+            InvalidInstanceType: spec.instanceTypes[4].labels["a/b/c"]: is not a label key; write one such as example.com/disk
             InvalidInstanceType: spec.instanceTypes[4].labels["example.com/a"]: "-" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
-            InvalidInstanceType: spec.instanceTypes[4].labels["karpenter.vsphere.com/x"]: is not yours to set; use a domain of your own
-            InvalidInstanceType: spec.instanceTypes[4].labels["kubernetes.io/arch"]: is not yours to set; use a domain of your own"#]],
+            InvalidInstanceType: spec.instanceTypes[4].labels["karpenter.vsphere.com/x"]: is reserved; use a domain of your own
+            InvalidInstanceType: spec.instanceTypes[4].labels["kubernetes.io/arch"]: is reserved; use a domain of your own"#]],
     );
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use joiner_cloud::CloudProvider;
+use joiner_cloud::doctor::{Patient, Severity};
 use joiner_vcenter::{Inventory, inventory::Account};
-use joiner_vsphere::doctor::{Patient, Severity};
 use serde_json::json;
 
 use crate::bench::{PASSWORD, USER, World, class, order};

@@ -1,11 +1,10 @@
 //! Classes of which one instance can be there at a time.
 
-use joiner_cloud::CloudError;
+use joiner_cloud::{CloudError, attempts::Refused, limiter::Pass};
 
-use super::{Inner, Refused, Work};
+use super::{Inner, Work};
 use crate::{
     NODE_CLASS_KIND,
-    limiter::Pass,
     networks::Adapter,
     provider::troubles::unanswered,
     vm::{self, Vm},

@@ -1,22 +1,19 @@
 //! The clone, and who has its name.
 
-use std::time::Duration;
-
-use joiner_cloud::{CloudError, notes::Note, order::ClaimId};
+use joiner_cloud::{
+    CloudError, attempts::Refused, deadline::reporting_progress, limiter::Ending, notes::Note,
+    order::ClaimId,
+};
 use joiner_vim::{Method, MoRef, Task, TaskFailed, TaskState, VimError, spec::ExtraConfig};
 
-use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work};
+use super::{Inner, LOOK_AGAIN_AFTER, Work};
 use crate::{
     clone_spec::Copying,
     faults::{Outcome, Phase, outcome},
-    limiter::Ending,
     marks,
     provider::{look::Found, troubles::unanswered},
     vm::{Stray, Vm},
 };
-
-/// How often it is told how far an instance has come.
-const TELL_PROGRESS_EVERY: Duration = Duration::from_secs(30);
 
 /// A clone that can be given up when its claim is.
 struct CloneUnderWay<'p> {
@@ -61,7 +58,8 @@ impl Inner {
             let waiting = format!("waits until other clones of {} are done", image.named.path);
             let gate = format!("{kind} of {host}");
             let turn = self.gates.pass(&gate, limit);
-            self.telling_progress(claim, || Some(waiting.clone()), turn).await
+            reporting_progress(&self.clock, &self.notes, claim, || Some(waiting.clone()), turn)
+                .await
         };
         // Somebody may have been quicker while this one waited.
         if self.clock.running() > since
@@ -76,7 +74,8 @@ impl Inner {
                 let _under_way = self.clone_under_way(claim, &task);
                 let ended = self.vim.wait(&task, self.settings.launch_timeout);
                 let progress = || progress(&what, task.state());
-                self.telling_progress(claim, progress, ended).await.map(|done| done.object())
+                let ended = reporting_progress(&self.clock, &self.notes, claim, progress, ended);
+                ended.await.map(|done| done.object())
             }
             Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
             Err(error) => {
@@ -114,28 +113,6 @@ impl Inner {
         }
     }
 
-    /// Does something, and tells now and then how far it has come. What is quick is not told of.
-    async fn telling_progress<T>(
-        &self,
-        claim: &ClaimId,
-        progress: impl Fn() -> Option<String>,
-        work: impl Future<Output = T>,
-    ) -> T {
-        let telling = async {
-            loop {
-                self.clock.sleep(TELL_PROGRESS_EVERY).await;
-                if let Some(text) = progress() {
-                    self.notes.write(Note::progress(claim, text));
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            done = work => done,
-            never = telling => never,
-        }
-    }
-
     /// Remembers a clone until what this answers is dropped, whatever ends first.
     fn clone_under_way(&self, claim: &ClaimId, task: &Task) -> CloneUnderWay<'_> {
         self.state().clones.insert(claim.uid.clone(), task.clone());
@@ -156,9 +133,9 @@ impl Inner {
             "another virtual machine has the instance UUID {}, so this one has {uuid}",
             work.order.claim.uid
         );
-        let key = format!("{}{}", marks::PREFIX, marks::INSTANCE_UUID);
         let what = format!("writing down what vCenter knows virtual machine {:?} by", vm.name);
-        self.write_settings(&vm, vec![ExtraConfig::new(key, uuid)], &what).await?;
+        self.write_settings(&vm, vec![ExtraConfig::new(marks::instance_uuid(), uuid)], &what)
+            .await?;
         self.own_or_unknown(work).await
     }
 

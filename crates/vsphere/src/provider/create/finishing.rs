@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use joiner_cloud::{CloudError, instance::Instance};
+use joiner_cloud::{
+    CloudError,
+    attempts::{Refused, TRIES_MAX, UNKNOWN_TRIES_MAX},
+    instance::Instance,
+};
 use joiner_vim::{Fault, Method, TaskFailed, VimError, tags::TagError};
 
-use super::{
-    Inner, LOOK_AGAIN_AFTER, Refused, Work,
-    refusals::{TRIES_MAX, UNKNOWN_TRIES_MAX},
-};
+use super::{Inner, LOOK_AGAIN_AFTER, Work};
 use crate::{
     faults::{Outcome, Phase, outcome},
     provider::{grouping::NotGrouped, troubles::unanswered},
@@ -36,7 +37,7 @@ impl Inner {
         })?;
         let mut state = self.state();
         state.forget(&work.order.claim.uid);
-        state.invalid_orders.remove(&work.order.class.name);
+        state.invalid_orders.forget(&work.order.class.name);
         drop(state);
         Ok(instance)
     }
@@ -169,7 +170,7 @@ impl Inner {
         doing: &str,
     ) -> Result<Refused, CloudError> {
         let refused = self.refused(work, fault, judged, doing);
-        let tries = self.state().tries.get(&work.order.claim.uid).copied().unwrap_or_default();
+        let tries = self.state().tries.of(&work.order.claim.uid);
         let is_given_up = match judged {
             Outcome::NotReady | Outcome::Invalid | Outcome::Unlicensed => true,
             Outcome::Stuck => tries >= TRIES_MAX,

@@ -3,16 +3,16 @@
 //! Only the clone itself says some things, such as the hardware addresses that its guest knows its
 //! adapters by. Each step looks first, so that one that was done before is not done again.
 
-use joiner_cloud::CloudError;
+use joiner_cloud::{CloudError, attempts::Refused, bootstrap::network::netplan};
 use joiner_vim::{
     Method, Object,
     spec::{ConfigSpec, ExtraConfig},
 };
 
-use super::{Inner, Refused, Work};
+use super::{Inner, Work};
 use crate::{
     inventory::nics,
-    marks, networks, passthrough,
+    marks, passthrough,
     provider::troubles::unanswered,
     user_data::{self, METADATA},
     vm::{Power, Vm},
@@ -76,7 +76,7 @@ impl Inner {
     ) -> Result<(), Refused> {
         // Guests that cannot be told were found to do as the class says by themselves.
         let Some(known) = known else { return Ok(()) };
-        let adapters = work.class.spec.adapters();
+        let adapters = work.class.spec.adapter_settings();
         if adapters.is_empty() {
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl Inner {
             }
             .into());
         }
-        let network = networks::netplan(adapters, &macs, &work.order.inputs.addresses);
+        let network = netplan(&adapters, &macs, &work.order.inputs.addresses);
         let text = user_data::metadata(&work.name, &work.order.claim.uid, network);
         if text == known {
             return Ok(());

@@ -1,35 +1,14 @@
 //! What becomes of an order that vCenter does not meet.
 
-use joiner_cloud::{CloudError, choice::Choice, notes::Note};
+use joiner_cloud::{
+    CloudError,
+    attempts::{Refused, TRIES_MAX},
+    notes::Note,
+};
 use joiner_vim::Fault;
 
 use super::{Inner, Work};
 use crate::{NODE_CLASS_KIND, faults::Outcome, vm::Vm};
-
-/// How often trouble in one zone is taken for trouble and not for a want of room, and how often an
-/// instance that is stuck is tried before it is made anew.
-pub(super) const TRIES_MAX: u32 = 3;
-
-/// How often an instance is tried about which vCenter says what nobody knows.
-pub(super) const UNKNOWN_TRIES_MAX: u32 = 5;
-
-/// Why one way to make an instance has come to nothing.
-pub(super) enum Refused {
-    /// Another type or zone may do.
-    NoRoom(String),
-    /// Another datastore may do.
-    NoSpace(String),
-    /// What the class names has gone.
-    Stale(String),
-    /// Nothing else will do now.
-    Final(CloudError),
-}
-
-impl From<CloudError> for Refused {
-    fn from(error: CloudError) -> Self {
-        Self::Final(error)
-    }
-}
 
 impl Inner {
     /// What becomes of an order after a fault.
@@ -55,7 +34,7 @@ impl Inner {
             Outcome::NoSpace => Refused::NoSpace(what),
             Outcome::Stale => Refused::Stale(what),
             Outcome::Trouble => {
-                let tries = self.state().count(&claim.uid);
+                let tries = self.state().tries.count(&claim.uid);
                 if tries >= TRIES_MAX {
                     Refused::NoRoom(what)
                 } else {
@@ -63,7 +42,7 @@ impl Inner {
                 }
             }
             Outcome::Stuck | Outcome::Unknown => {
-                let tries = self.state().count(&claim.uid);
+                let tries = self.state().tries.count(&claim.uid);
                 tracing::warn!(tries, fault = %fault.kind, detail = ?fault.detail, "{what}");
                 later("CreateInstanceFailed")
             }
@@ -80,7 +59,7 @@ impl Inner {
                 )))
             }
             Outcome::Invalid => {
-                self.state().count_invalid(&work.order.class, what.clone(), self.now());
+                self.state().invalid_orders.count(&work.order.class, what.clone(), self.now());
                 later("InvalidInstance")
             }
             Outcome::Unlicensed => {
@@ -110,31 +89,5 @@ impl Inner {
         );
         self.notes.write(Note::went_wrong(claim, "NameConflict", &message));
         CloudError::Create { reason: "NameConflict", message }
-    }
-
-    /// One way to make an instance has come to nothing; another one may do.
-    pub(super) fn tell_no_capacity(
-        &self,
-        work: &Work<'_>,
-        choice: &Choice<'_>,
-        zone: Option<&str>,
-        why: &str,
-    ) {
-        let wanted = &choice.instance_type.name;
-        let place = zone.map(|zone| format!(" in zone {zone:?}")).unwrap_or_default();
-        let message = format!("{wanted} cannot be had{place} now: {why}");
-        let claim = &work.order.claim;
-        self.notes.write(Note::went_wrong(claim, "InsufficientCapacity", message));
-    }
-}
-
-impl Refused {
-    pub(super) fn told(self) -> CloudError {
-        match self {
-            Self::Final(error) => error,
-            // An instance that was adopted has no other way to be made in.
-            Self::NoRoom(why) | Self::NoSpace(why) => CloudError::InsufficientCapacity(why),
-            Self::Stale(why) => CloudError::NodeClassNotReady(why),
-        }
     }
 }

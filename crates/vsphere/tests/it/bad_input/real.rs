@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use joiner_cloud::doctor::{Patient, Severity};
 use joiner_realparts::vcsim::{PASSWORD, Refusal, USER, Vcsim};
 use joiner_vim::spec::ExtraConfig;
-use joiner_vsphere::doctor::{Patient, Severity};
 
 use super::*;
 use crate::bench::{CLUSTER_UID, SIMULATED, at, clone_as_somebody, template_as_somebody};

@@ -8,6 +8,7 @@ use joiner_cloud::{
     conformance::{Bench, Mishap, Process},
     inputs::OrderInputs,
     order::Order,
+    testing::mishaps::Mishaps,
 };
 use joiner_vim::{
     Method, MoRef, Uuid, Vim,
@@ -15,7 +16,7 @@ use joiner_vim::{
 };
 use joiner_vsphere::Vsphere;
 
-use super::{CLUSTER, Faults, rke2};
+use super::{CLUSTER, rke2};
 
 /// How long a clone may take.
 const LIMIT: Duration = Duration::from_hours(1);
@@ -32,7 +33,7 @@ pub(crate) trait Site {
     }
 
     /// What goes wrong between its providers and it.
-    fn faults(&self) -> &Arc<Faults>;
+    fn mishaps(&self) -> &Arc<Mishaps>;
 
     /// A class whose selectors lead somewhere.
     fn class(&self) -> Arc<NodeClass>;
@@ -60,10 +61,10 @@ pub(crate) struct OnSite<S>(pub(crate) S);
 #[async_trait(?Send)]
 impl<S: Site> Bench for OnSite<S> {
     fn start(&self) -> Process {
-        let faults = Arc::clone(self.0.faults());
+        let mishaps = Arc::clone(self.0.mishaps());
         Process {
             provider: Arc::new(self.0.provider()),
-            killed: Box::pin(async move { faults.kills().await }),
+            killed: Box::pin(async move { mishaps.kills().await }),
         }
     }
 
@@ -81,11 +82,11 @@ impl<S: Site> Bench for OnSite<S> {
     }
 
     fn arm(&self, mishap: Mishap, after: u32) {
-        self.0.faults().arm(mishap, after);
+        self.0.mishaps().arm(mishap, after);
     }
 
     fn disarm(&self) -> bool {
-        self.0.faults().disarm()
+        self.0.mishaps().disarm()
     }
 
     async fn instances(&self) -> BTreeMap<String, String> {

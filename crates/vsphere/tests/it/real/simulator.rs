@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
 use joiner_clock::Clock;
-use joiner_cloud::{CloudProvider, class::NodeClass, order::Order};
+use joiner_cloud::{CloudProvider, class::NodeClass, order::Order, testing::mishaps::Mishaps};
 use joiner_realparts::vcsim::{PASSWORD, Refusal, USER, Vcsim};
 use joiner_vim::{
     Credentials, Https, MoRef, Object, TlsSettings, Transport, Uuid, Vim, VimSettings,
@@ -28,7 +28,7 @@ use tokio::{
 };
 
 use crate::bench::{
-    CLUSTER, CLUSTER_UID, Faults, Line, Places, SIMULATED, Site, all_instances, at, class,
+    CLUSTER, CLUSTER_UID, Line, Places, SIMULATED, Site, all_instances, at, class,
     clone_as_somebody, copy_as_somebody, order,
 };
 
@@ -78,7 +78,7 @@ impl Transport for Still {
 pub(super) struct Simulator {
     vcsim: Arc<Vcsim>,
     clock: Clock,
-    faults: Arc<Faults>,
+    mishaps: Arc<Mishaps>,
     way: Arc<dyn Transport>,
     /// Somebody else, with whom nothing goes wrong.
     admin: Vim,
@@ -100,7 +100,7 @@ impl Simulator {
         let clock = Clock::following_runtime("2026-11-15T00:00:00Z".parse().expect("a moment"));
         let admin = vim(&way, &clock);
         let vcsim = Arc::new(vcsim);
-        Self { vcsim, clock, faults: Arc::default(), way, admin }
+        Self { vcsim, clock, mishaps: Arc::default(), way, admin }
     }
 
     async fn named(&self, object: &MoRef) -> String {
@@ -110,7 +110,7 @@ impl Simulator {
 
     /// A provider in a process that was started just now.
     pub(super) fn provider(&self) -> Vsphere {
-        let way = Line { way: Arc::clone(&self.way), faults: Arc::clone(&self.faults) };
+        let way = Line { way: Arc::clone(&self.way), mishaps: Arc::clone(&self.mishaps) };
         let vim = vim(&(Arc::new(way) as Arc<dyn Transport>), &self.clock);
         let provider = Vsphere::new(vim, self.clock.clone(), ProviderSettings::new(CLUSTER, "/"));
         provider.acts_for(CLUSTER_UID);
@@ -208,8 +208,8 @@ impl Site for Simulator {
         self.provider()
     }
 
-    fn faults(&self) -> &Arc<Faults> {
-        &self.faults
+    fn mishaps(&self) -> &Arc<Mishaps> {
+        &self.mishaps
     }
 
     fn class(&self) -> Arc<NodeClass> {

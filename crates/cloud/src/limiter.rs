@@ -1,8 +1,8 @@
-//! How much is asked of a vCenter at once.
+//! Limits on how much work a cloud is given at the same time.
 //!
-//! Hosts clone a few disks at a time; more only queue up inside vCenter, where their waiting counts
-//! against deadlines. So they queue here, first come first served. [`Gate`] decides, [`Gates`]
-//! waits.
+//! A cloud works on a few things at a time. More work queues inside the cloud, where the time in the
+//! queue counts against deadlines. So work queues here, first come, first served. [`Gate`] decides,
+//! [`Gates`] waits.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -11,10 +11,10 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// How many may pass a gate at once, and who waits. Learns from what came of those that passed:
-/// half as many after a complaint, one more after as many successes as are let through.
+/// How many pieces of work may run at the same time, and which ones wait. The limit adapts: a
+/// complaint of the cloud halves it, and as many successes as the limit raise it by one.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub struct Gate {
     limit: usize,
     limit_max: usize,
     running: usize,
@@ -23,20 +23,20 @@ pub(crate) struct Gate {
     next: u64,
 }
 
-/// What came of somebody who passed.
+/// How a piece of work ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It went well.
+pub enum Ending {
+    /// It succeeded.
     Fine,
-    /// It went wrong for a reason of its own.
+    /// It failed for a reason of its own.
     Failed,
-    /// It was too much at once.
+    /// The cloud complained of too much work at the same time.
     TooMuch,
 }
 
 impl Gate {
-    /// A gate that lets so many through at most.
-    pub(crate) fn new(limit_max: usize) -> Self {
+    /// A gate that admits at most `limit_max` pieces of work at the same time.
+    pub fn new(limit_max: usize) -> Self {
         let limit_max = limit_max.max(1);
         Self {
             limit: limit_max,
@@ -48,23 +48,23 @@ impl Gate {
         }
     }
 
-    /// Somebody comes and waits; the number is theirs.
-    pub(crate) fn come(&mut self) -> u64 {
-        let own = self.next;
+    /// Adds a piece of work to the queue and returns its number.
+    pub fn queue(&mut self) -> u64 {
+        let number = self.next;
         self.next += 1;
-        self.waiting.push_back(own);
-        own
+        self.waiting.push_back(number);
+        number
     }
 
-    /// Those who pass now, in the order in which they came.
-    pub(crate) fn admit(&mut self) -> Vec<u64> {
+    /// The numbers of the work that may begin now, in the order of the queue.
+    pub fn admit(&mut self) -> Vec<u64> {
         let free = self.limit.saturating_sub(self.running).min(self.waiting.len());
         self.running += free;
         self.waiting.drain(..free).collect()
     }
 
-    /// Somebody who passed is done.
-    pub(crate) fn done(&mut self, ending: Ending) {
+    /// Admitted work has ended.
+    pub fn done(&mut self, ending: Ending) {
         self.running = self.running.saturating_sub(1);
         match ending {
             Ending::Fine => {
@@ -82,16 +82,16 @@ impl Gate {
         }
     }
 
-    /// How many wait.
+    /// How many pieces of work wait.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 }
 
-/// Gates by name, to be waited at.
+/// Gates by name. Clones share the gates.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Gates(Arc<Mutex<BTreeMap<String, Kept>>>);
+pub struct Gates(Arc<Mutex<BTreeMap<String, Kept>>>);
 
 #[derive(Debug)]
 struct Kept {
@@ -99,17 +99,17 @@ struct Kept {
     waiters: BTreeMap<u64, oneshot::Sender<()>>,
 }
 
-/// Leave to go on, given back when it is dropped.
+/// The permission to work. Dropping it gives it back.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub struct Pass {
     gates: Gates,
     name: String,
     ending: Ending,
 }
 
 impl Pass {
-    /// Says what came of it.
-    pub(crate) fn end(mut self, ending: Ending) {
+    /// Gives the permission back and says how the work ended.
+    pub fn end(mut self, ending: Ending) {
         self.ending = ending;
     }
 }
@@ -121,24 +121,24 @@ impl Drop for Pass {
 }
 
 impl Gates {
-    /// Waits for leave at a gate, which lets so many through at most.
-    pub(crate) async fn pass(&self, name: &str, limit: usize) -> Pass {
-        let (leave, given) = oneshot::channel();
+    /// Waits for the permission of a gate, which admits at most `limit` pieces of work.
+    pub async fn pass(&self, name: &str, limit: usize) -> Pass {
+        let (sender, permission) = oneshot::channel();
         {
             let mut gates = self.lock();
             let kept = gates
                 .entry(name.to_owned())
                 .or_insert_with(|| Kept { gate: Gate::new(limit), waiters: BTreeMap::new() });
-            let number = kept.gate.come();
-            kept.waiters.insert(number, leave);
-            kept.let_through();
+            let number = kept.gate.queue();
+            kept.waiters.insert(number, sender);
+            kept.admit();
         }
-        // The gate keeps the sender until it has said yes.
-        let _ = given.await;
+        // The gate keeps the sender until it has admitted the work.
+        let _ = permission.await;
         Pass { gates: self.clone(), name: name.to_owned(), ending: Ending::Failed }
     }
 
-    /// How many wait at each gate.
+    /// How many pieces of work wait at each gate.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> BTreeMap<String, usize> {
         let gates = self.lock();
@@ -148,7 +148,7 @@ impl Gates {
     fn done(&self, name: &str, ending: Ending) {
         if let Some(kept) = self.lock().get_mut(name) {
             kept.gate.done(ending);
-            kept.let_through();
+            kept.admit();
         }
     }
 
@@ -158,15 +158,15 @@ impl Gates {
 }
 
 impl Kept {
-    /// Lets through whom the gate admits. Whoever has given up waiting makes room for the next.
-    fn let_through(&mut self) {
+    /// Wakes the work that the gate admits. Work whose future was dropped makes room for the next.
+    fn admit(&mut self) {
         loop {
             let admitted = self.gate.admit();
             if admitted.is_empty() {
                 return;
             }
             for number in admitted {
-                let waits = self.waiters.remove(&number).map(|leave| leave.send(()));
+                let waits = self.waiters.remove(&number).map(|sender| sender.send(()));
                 if !matches!(waits, Some(Ok(()))) {
                     self.gate.done(Ending::Failed);
                 }
@@ -180,9 +180,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_pass_than_may_and_in_the_order_in_which_they_came() {
+    fn work_is_admitted_up_to_the_limit_in_the_order_of_the_queue() {
         let mut gate = Gate::new(2);
-        let numbers: Vec<u64> = (0..4).map(|_| gate.come()).collect();
+        let numbers: Vec<u64> = (0..4).map(|_| gate.queue()).collect();
         assert_eq!(gate.admit(), numbers[..2]);
         assert_eq!(gate.admit(), Vec::<u64>::new());
         gate.done(Ending::Fine);
@@ -191,11 +191,11 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_halves_and_successes_let_one_more_through() {
+    fn a_complaint_halves_the_limit_and_successes_raise_it_by_one() {
         let mut gate = Gate::new(8);
         let limits = |gate: &mut Gate| {
             (0..20).for_each(|_| {
-                gate.come();
+                gate.queue();
             });
             let admitted = gate.admit().len();
             gate.waiting.clear();
@@ -208,15 +208,15 @@ mod tests {
         gate.done(Ending::TooMuch);
         gate.done(Ending::TooMuch);
         gate.done(Ending::TooMuch);
-        assert_eq!(limits(&mut gate), 1, "never none");
+        assert_eq!(limits(&mut gate), 1, "the limit is at least one");
         gate.done(Ending::Fine);
         assert_eq!(limits(&mut gate), 2);
         (0..2 + 3 + 4 + 5 + 6 + 7 + 8).for_each(|_| gate.done(Ending::Fine));
-        assert_eq!(limits(&mut gate), 8, "never more than was allowed");
+        assert_eq!(limits(&mut gate), 8, "the limit is at most the highest");
     }
 
     #[tokio::test]
-    async fn who_gives_up_waiting_makes_room() {
+    async fn work_that_stops_waiting_makes_room() {
         let gates = Gates::default();
         let first = gates.pass("host", 1).await;
         let mut second = Box::pin(gates.pass("host", 1));
@@ -229,7 +229,7 @@ mod tests {
         assert!(futures_now(&mut third).is_some());
     }
 
-    /// What a future answers without any waiting.
+    /// The output of a future that is ready.
     fn futures_now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match std::pin::Pin::new(future).poll(&mut context) {

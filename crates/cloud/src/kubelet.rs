@@ -1,6 +1,7 @@
-//! What the kubelet of an instance keeps for itself.
+//! The resources that the kubelet of an instance reserves.
 //!
-//! The same numbers are what a kubelet is configured with, so that a plan and a node agree.
+//! The planner and the kubelet's configuration use the same numbers, so that plan and node agree. A
+//! cloud brings its [`Defaults`]; what a class says replaces them resource by resource.
 
 use std::{
     collections::BTreeMap,
@@ -15,34 +16,38 @@ use joiner_core::{
     resources::{CPU, EPHEMERAL_STORAGE, MEMORY, Resources},
 };
 
-use crate::{GIB, MIB, Problem, Reason, node_class::Kubelet};
+use crate::spec::{Problem, Reason, kubelet::Kubelet};
 
-/// Pods a node takes where nobody says: Kubernetes' own default.
+const MIB: i64 = 1 << 20;
+const GIB: i64 = 1 << 30;
+
+/// The default number of pods of a node: Kubernetes' own.
 const DEFAULT_PODS: i64 = 110;
 
-/// How long a soft eviction threshold may be crossed before pods go. The kubelet takes no soft
-/// threshold without one.
+/// The default grace period of a soft eviction threshold. The kubelet refuses a soft threshold
+/// without one, and has no default of its own; this value is ours.
 const SOFT_EVICTION_GRACE: &str = "2m";
 
-/// Shares of the disk in percent between which the kubelet removes images where nobody says.
+/// The kubelet's own defaults for the removal of images, in percent of the disk.
 const IMAGE_GC_HIGH: i32 = 85;
 const IMAGE_GC_LOW: i32 = 80;
 
-/// Where evictions start unless the class says otherwise. The first is the kubelet's own default.
-const DEFAULT_EVICTION: [(&str, Threshold); 2] = [
+/// Default eviction thresholds. Both are the kubelet's own.
+pub const EVICTION: [(&str, Threshold); 2] = [
     (MEMORY, Threshold::Amount(Quantity::bytes(100 * MIB))),
     (EPHEMERAL_STORAGE, Threshold::Percent(Quantity::whole(10))),
 ];
 
-/// The kubelet's names for what is left of a resource.
+/// The kubelet's eviction signals, and the resources that they measure.
 const SIGNALS: [(&str, &str); 2] =
     [("memory.available", MEMORY), ("nodefs.available", EPHEMERAL_STORAGE)];
 
-/// How little may be left of a resource.
-#[derive(Debug, Clone, Copy)]
-enum Threshold {
+/// An eviction threshold: how little of a resource may remain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// An amount.
     Amount(Quantity),
-    /// Of the capacity.
+    /// A share of the capacity.
     Percent(Quantity),
 }
 
@@ -55,8 +60,7 @@ impl Threshold {
         (Quantity::ZERO..=Quantity::whole(100)).contains(&percent).then_some(Self::Percent(percent))
     }
 
-    /// The threshold in bytes, rounded up. All of the capacity is the kubelet's way to say that
-    /// nothing is ever evicted.
+    /// The threshold in bytes, rounded up. A kubelet reads 100 % as: never evict.
     fn of(self, capacity: Quantity) -> Quantity {
         match self {
             Self::Amount(amount) => amount,
@@ -82,8 +86,8 @@ impl Display for Threshold {
     }
 }
 
-/// How many pods an instance takes.
-pub(crate) fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -> i64 {
+/// The number of pods of a node: from its size, its class, or the default.
+pub fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -> i64 {
     let of_class = kubelet.and_then(|kubelet| kubelet.max_pods).map(i64::from);
     let pods = of_size.or(of_class).unwrap_or(DEFAULT_PODS);
     match kubelet.and_then(|kubelet| kubelet.pods_per_core).map(i64::from) {
@@ -92,26 +96,44 @@ pub(crate) fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -
     }
 }
 
-/// What an instance with this capacity keeps for itself.
-pub(crate) fn overhead(
-    cpus: i64,
-    pods: i64,
-    capacity: &Resources,
-    kubelet: Option<&Kubelet>,
-) -> Overhead {
-    let mut kube_reserved = Resources::from_iter([
-        (CPU, reserved_cpu(cpus)),
-        (MEMORY, Quantity::bytes((255 + 11 * pods) * MIB)),
-    ]);
-    if capacity.contains(EPHEMERAL_STORAGE) {
-        kube_reserved.set(EPHEMERAL_STORAGE, Quantity::bytes(GIB));
+/// What the kubelets of a cloud keep where a class does not say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defaults {
+    /// For the kubelet and the container runtime.
+    pub kube_reserved: Resources,
+    /// For the operating system.
+    pub system_reserved: Resources,
+    /// Where evictions start at once, by resource.
+    pub eviction: &'static [(&'static str, Threshold)],
+}
+
+impl Defaults {
+    /// Reservations that grow with the CPUs and pods of an instance, in the formulas that managed
+    /// Kubernetes services publish.
+    pub fn growing(cpus: i64, pods: i64, capacity: &Resources) -> Self {
+        let mut kube_reserved = Resources::from_iter([
+            (CPU, reserved_cpu(cpus)),
+            (MEMORY, Quantity::bytes((255 + 11 * pods) * MIB)),
+        ]);
+        if capacity.contains(EPHEMERAL_STORAGE) {
+            kube_reserved.set(EPHEMERAL_STORAGE, Quantity::bytes(GIB));
+        }
+        Self { kube_reserved, system_reserved: Resources::new(), eviction: &EVICTION }
     }
-    let written = |of: fn(&Kubelet) -> Option<&Resources>| kubelet.and_then(of).cloned();
+}
+
+/// The reservations of an instance with this capacity.
+pub fn overhead(defaults: &Defaults, capacity: &Resources, kubelet: Option<&Kubelet>) -> Overhead {
+    let written =
+        |of: fn(&Kubelet) -> Option<&Resources>| kubelet.and_then(of).cloned().unwrap_or_default();
     Overhead {
-        kube_reserved: kube_reserved
-            .overlaid(&written(|kubelet| kubelet.kube_reserved.as_ref()).unwrap_or_default()),
-        system_reserved: written(|kubelet| kubelet.system_reserved.as_ref()).unwrap_or_default(),
-        eviction_threshold: eviction(capacity, kubelet),
+        kube_reserved: defaults
+            .kube_reserved
+            .overlaid(&written(|kubelet| kubelet.kube_reserved.as_ref())),
+        system_reserved: defaults
+            .system_reserved
+            .overlaid(&written(|kubelet| kubelet.system_reserved.as_ref())),
+        eviction_threshold: eviction(defaults.eviction, capacity, kubelet),
     }
 }
 
@@ -123,14 +145,14 @@ fn reserved_cpu(cpus: i64) -> Quantity {
     Quantity::milli((tenths + 9).div_euclid(10))
 }
 
-/// Where the kubelet starts to evict at once, by its own names: what the class says of each, or
-/// what is counted with where it says nothing. The kubelet forgets its defaults as soon as it is
-/// told anything.
-pub(crate) fn hard_evictions(
+/// The hard eviction thresholds by signal: those of the class, else the defaults. A kubelet that
+/// gets any threshold drops all of its own defaults, so that every one is passed.
+pub fn hard_evictions(
+    defaults: &[(&str, Threshold)],
     capacity: &Resources,
     kubelet: Option<&Kubelet>,
 ) -> BTreeMap<String, String> {
-    let defaults = DEFAULT_EVICTION.iter().filter(|(resource, _)| capacity.contains(resource));
+    let defaults = defaults.iter().filter(|(resource, _)| capacity.contains(resource));
     let mut hard: BTreeMap<String, String> = defaults
         .filter_map(|(resource, threshold)| {
             let (signal, _) = SIGNALS.iter().find(|(_, of)| of == resource)?;
@@ -145,9 +167,13 @@ pub(crate) fn hard_evictions(
 }
 
 /// The higher of hard and soft threshold of each resource that the instance has.
-fn eviction(capacity: &Resources, kubelet: Option<&Kubelet>) -> Resources {
+fn eviction(
+    defaults: &[(&str, Threshold)],
+    capacity: &Resources,
+    kubelet: Option<&Kubelet>,
+) -> Resources {
     let mut thresholds = Resources::new();
-    for (resource, default) in DEFAULT_EVICTION {
+    for &(resource, default) in defaults {
         if !capacity.contains(resource) {
             continue;
         }
@@ -177,8 +203,8 @@ fn written_thresholds(kubelet: &Kubelet) -> impl Iterator<Item = (&'static str, 
         .chain(of("evictionSoft", kubelet.eviction_soft.as_ref()))
 }
 
-/// What the kubelet is told besides what is counted with, by the name of the argument.
-pub(crate) fn extra_arguments(kubelet: &Kubelet) -> BTreeMap<String, String> {
+/// Arguments of the kubelet that do not change what pods can use, by name.
+pub fn extra_arguments(kubelet: &Kubelet) -> BTreeMap<String, String> {
     let mut arguments = BTreeMap::new();
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
@@ -207,10 +233,10 @@ pub(crate) fn extra_arguments(kubelet: &Kubelet) -> BTreeMap<String, String> {
 }
 
 /// What is wrong with `spec.kubelet`.
-pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
+pub fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
     let mut refuse = |field: String, text: String| {
         let field = format!("spec.kubelet.{field}");
-        problems.push(Problem::new(Reason::InvalidKubelet, field, text));
+        problems.push(Problem::new(Reason::INVALID_KUBELET, field, text));
     };
     for (field, reserved) in
         [("kubeReserved", &kubelet.kube_reserved), ("systemReserved", &kubelet.system_reserved)]
@@ -228,14 +254,14 @@ pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
         let field = format!("evictionSoftGracePeriod[{signal:?}]");
         let is_period = |own: Duration| own.nanos() >= 0;
         if !period.trim().parse().is_ok_and(is_period) {
-            refuse(field, format!("{period:?} is no time; write one such as 90s or 2m"));
+            refuse(field, format!("{period:?} is not a duration; write one such as 90s or 2m"));
         } else if !is_soft(signal) {
             let remedy = "write one, or leave the period out";
             refuse(field, format!("has no threshold in evictionSoft; {remedy}"));
         }
     }
     if let Some(seconds) = kubelet.eviction_max_pod_grace_period.filter(|own| *own < 0) {
-        let text = format!("{seconds} is no time; write seconds, 0 or more");
+        let text = format!("{seconds} is not a duration; write seconds, 0 or more");
         refuse("evictionMaxPodGracePeriod".to_owned(), text);
     }
     let (high, low) =
@@ -243,10 +269,13 @@ pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
     for (field, own) in [("imageGCHighThresholdPercent", high), ("imageGCLowThresholdPercent", low)]
     {
         if let Some(own) = own.filter(|own| !(0..=100).contains(own)) {
-            refuse(field.to_owned(), format!("{own} is no share; write percent from 0 to 100"));
+            refuse(
+                field.to_owned(),
+                format!("{own} is not a percentage; write a number from 0 to 100"),
+            );
         }
     }
-    // What nobody writes is the kubelet's own.
+    // A value that is not written is the kubelet's default.
     let (high, low) = (high.unwrap_or(IMAGE_GC_HIGH), low.unwrap_or(IMAGE_GC_LOW));
     if low >= high {
         let text = format!(
@@ -257,108 +286,20 @@ pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
     }
     for (i, server) in kubelet.cluster_dns.iter().flatten().enumerate() {
         if server.parse::<IpAddr>().is_err() {
-            let text = format!("{server:?} is no address; write one such as 10.96.0.10");
+            let text = format!("{server:?} is not an IP address; write one such as 10.96.0.10");
             refuse(format!("clusterDNS[{i}]"), text);
         }
     }
     for (field, signal, text) in written_thresholds(kubelet) {
         if Threshold::parse(text).is_none() {
-            let remedy = "write an amount such as 200Mi, or a share such as 5%";
-            refuse(format!("{field}[{signal:?}]"), format!("{text:?} is no threshold; {remedy}"));
+            let remedy = "write an amount such as 200Mi, or a percentage such as 5%";
+            refuse(
+                format!("{field}[{signal:?}]"),
+                format!("{text:?} is not a threshold; {remedy}"),
+            );
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_more_cores_the_smaller_the_share_that_is_kept() {
-        let reserved = |cpus| reserved_cpu(cpus).to_string();
-        assert_eq!(
-            [1, 2, 3, 4, 5, 8, 64].map(reserved),
-            ["60m", "70m", "75m", "80m", "83m", "90m", "230m"]
-        );
-    }
-
-    #[test]
-    fn what_is_not_counted_with_is_told_all_the_same() {
-        let kubelet: Kubelet = serde_json::from_value(json!({
-            "evictionSoft": {"memory.available": "500Mi", "nodefs.available": "15%"},
-            "evictionSoftGracePeriod": {"memory.available": "90s"},
-            "evictionMaxPodGracePeriod": 60,
-            "imageGCHighThresholdPercent": 70,
-            "imageGCLowThresholdPercent": 60,
-            "cpuCFSQuota": false,
-            "clusterDNS": ["10.96.0.10", "fd00::a"],
-        }))
-        .unwrap();
-        let told: Vec<String> = extra_arguments(&kubelet)
-            .into_iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                "cluster-dns=10.96.0.10,fd00::a",
-                "cpu-cfs-quota=false",
-                "eviction-max-pod-grace-period=60",
-                "eviction-soft=memory.available<500Mi,nodefs.available<15%",
-                "eviction-soft-grace-period=memory.available=90s,nodefs.available=2m",
-                "image-gc-high-threshold=70",
-                "image-gc-low-threshold=60",
-            ]
-        );
-        assert_eq!(extra_arguments(&Kubelet::default()), BTreeMap::new());
-    }
-
-    #[test]
-    fn what_no_kubelet_starts_with_is_told() {
-        let kubelet: Kubelet = serde_json::from_value(json!({
-            "evictionSoft": {"memory.available": "500Mi"},
-            "evictionSoftGracePeriod": {"memory.available": "soon", "nodefs.available": "1m"},
-            "evictionMaxPodGracePeriod": -1,
-            "imageGCHighThresholdPercent": 70,
-            "clusterDNS": ["kube-dns"],
-        }))
-        .unwrap();
-        let mut problems = Vec::new();
-        check(&kubelet, &mut problems);
-        let told: Vec<String> =
-            problems.iter().map(|own| format!("{}: {}", own.field, own.text)).collect();
-        assert_eq!(
-            told,
-            [
-                "spec.kubelet.evictionSoftGracePeriod[\"memory.available\"]: \"soon\" is no time; \
-                 write one such as 90s or 2m",
-                "spec.kubelet.evictionSoftGracePeriod[\"nodefs.available\"]: has no threshold in \
-                 evictionSoft; write one, or leave the period out",
-                "spec.kubelet.evictionMaxPodGracePeriod: -1 is no time; write seconds, 0 or more",
-                "spec.kubelet.imageGCLowThresholdPercent: is 80, which is not below \
-                 imageGCHighThresholdPercent, 70; the kubelet does not start like that, so write \
-                 less",
-                "spec.kubelet.clusterDNS[0]: \"kube-dns\" is no address; write one such as \
-                 10.96.0.10",
-            ]
-        );
-    }
-
-    #[test]
-    fn thresholds_are_amounts_or_shares() {
-        let of = |text: &str, capacity: &str| {
-            let threshold = Threshold::parse(text)?;
-            Some(threshold.of(capacity.parse().unwrap()).to_string())
-        };
-        assert_eq!(of("5%", "16Gi").as_deref(), Some("858993460"));
-        assert_eq!(of("7.5%", "1000").as_deref(), Some("75"));
-        assert_eq!(of("100%", "16Gi").as_deref(), Some("0"));
-        assert_eq!(of("1Gi", "16Gi").as_deref(), Some("1Gi"));
-        assert_eq!(of("10%", "9223372036854775807").as_deref(), Some("922337203685477581"));
-        for bad in ["", "%", "lots", "101%", "-1%", "-1Gi"] {
-            assert_eq!(of(bad, "1"), None, "{bad}");
-        }
-    }
-}
+mod tests;

@@ -1,16 +1,45 @@
-use joiner_cloud::inputs::Address;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::node_class::NodeClass;
+use crate::inputs::Address;
 
-fn class(networks: Value) -> NodeClass {
-    let object = json!({"metadata": {"name": "general"}, "spec": {"networks": networks}});
-    NodeClass::read(&object).unwrap()
+/// Adapters as a class writes them.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Written {
+    dhcp4: Option<bool>,
+    dhcp6: Option<bool>,
+    addresses_from_pools: Vec<PoolReference>,
+    nameservers: Vec<String>,
+    search_domains: Vec<String>,
+    routes: Vec<Route>,
+    mtu: Option<i64>,
+    mac_addr: Option<String>,
+}
+
+/// Has something done with the adapters of a class.
+fn with<T>(networks: Value, work: impl FnOnce(&[Adapter<'_>]) -> T) -> T {
+    let written: Vec<Written> = serde_json::from_value(networks).unwrap();
+    let adapters: Vec<Adapter<'_>> = written
+        .iter()
+        .map(|own| Adapter {
+            dhcp4: own.dhcp4,
+            dhcp6: own.dhcp6,
+            pools: &own.addresses_from_pools,
+            nameservers: &own.nameservers,
+            search_domains: &own.search_domains,
+            routes: &own.routes,
+            mtu: own.mtu,
+            mac: own.mac_addr.as_deref(),
+        })
+        .collect();
+    work(&adapters)
 }
 
 fn told(networks: Value) -> Vec<String> {
-    problems(&class(networks).spec).iter().map(ToString::to_string).collect()
+    let problems = with(networks, |adapters| problems(adapters, 10));
+    problems.iter().map(ToString::to_string).collect()
 }
 
 fn address(nic: usize, text: &str, gateway: Option<&str>) -> Address {
@@ -24,14 +53,15 @@ fn address(nic: usize, text: &str, gateway: Option<&str>) -> Address {
 }
 
 fn told_guest(networks: Value, addresses: &[Address]) -> Value {
-    let class = class(networks);
-    let macs: Vec<String> =
-        (1..=class.spec.adapters().len()).map(|n| format!("00:50:56:00:00:0{n}")).collect();
-    Value::Object(netplan(class.spec.adapters(), &macs, addresses))
+    with(networks, |adapters| {
+        let macs: Vec<String> =
+            (1..=adapters.len()).map(|n| format!("00:50:56:00:00:0{n}")).collect();
+        Value::Object(netplan(adapters, &macs, addresses))
+    })
 }
 
 #[test]
-fn an_adapter_without_a_word_asks_dhcp() {
+fn an_adapter_without_settings_uses_dhcp() {
     assert_eq!(
         told_guest(json!([{}]), &[]),
         json!({
@@ -47,7 +77,7 @@ fn an_adapter_without_a_word_asks_dhcp() {
 }
 
 #[test]
-fn addresses_of_pools_come_with_the_way_out_of_their_network() {
+fn addresses_of_pools_come_with_the_gateway_of_their_network() {
     let pool = json!({"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "a"});
     let networks = json!([
         {"dhcp4": true},
@@ -83,7 +113,7 @@ fn addresses_of_pools_come_with_the_way_out_of_their_network() {
 }
 
 #[test]
-fn two_addresses_of_one_network_have_one_way_out() {
+fn two_addresses_of_one_network_share_the_gateway() {
     let addresses =
         [address(0, "10.0.1.7/24", Some("10.0.1.1")), address(0, "10.0.1.8/24", Some("10.0.1.1"))];
     let told = told_guest(json!([{"dhcp4": false}]), &addresses);
@@ -96,19 +126,18 @@ fn two_addresses_of_one_network_have_one_way_out() {
 #[test]
 fn each_pool_of_each_adapter_is_one_need() {
     let pool = |name: &str| json!({"apiGroup": "ipam.example.com", "kind": "Pool", "name": name});
-    let spec = class(json!([
+    let networks = json!([
         {},
         {"addressesFromPools": [pool("a"), pool("b")]},
-    ]))
-    .spec;
-    let needs = address_needs(&spec);
+    ]);
+    let needs = with(networks, address_needs);
     let names: Vec<String> = needs.iter().map(|need| need.claim_name("vm")).collect();
     assert_eq!(names, ["vm-1-0", "vm-1-1"]);
     assert_eq!(needs[1].pool.name, "b");
 }
 
 #[test]
-fn what_cannot_be_meant_is_told() {
+fn invalid_settings_are_refused_with_a_remedy() {
     assert_eq!(
         told(json!([
             {"nameservers": ["dns"], "searchDomains": ["a b"], "mtu": 12, "macAddr": "00:50"},
@@ -125,56 +154,58 @@ fn what_cannot_be_meant_is_told() {
             {"macAddr": "00:50:56:00:00:aa"},
         ])),
         [
-            "InvalidNetwork: spec.networks[0].nameservers[0]: \"dns\" is no address; write one \
-             such as 10.0.0.2",
-            "InvalidNetwork: spec.networks[0].searchDomains[0]: \"a b\" is no domain; write one \
-             such as example.com",
-            "InvalidNetwork: spec.networks[0].mtu: 12 is no packet's size; write bytes from 576 \
-             to 9000",
-            "InvalidNetwork: spec.networks[0].macAddr: \"00:50\" is no adapter's address; write \
-             one like 00:50:56:01:02:03",
+            "InvalidNetwork: spec.networks[0].nameservers[0]: \"dns\" is not an IP address; \
+             write one such as 10.0.0.2",
+            "InvalidNetwork: spec.networks[0].searchDomains[0]: \"a b\" is not a domain; write \
+             one such as example.com",
+            "InvalidNetwork: spec.networks[0].mtu: 12 is not an MTU; write bytes from 576 to 9000",
+            "InvalidNetwork: spec.networks[0].macAddr: \"00:50\" is not a MAC address of one \
+             adapter; write one like 00:50:56:01:02:03",
             "InvalidNetwork: spec.networks[1].addressesFromPools[0].apiGroup: is missing; write \
              {apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: …}",
             "InvalidNetwork: spec.networks[1].addressesFromPools[0].kind: is missing; write \
              {apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: …}",
-            "InvalidNetwork: spec.networks[2].routes[0]: goes to \"10.1.0.0\", which has no \
+            "InvalidNetwork: spec.networks[2].routes[0]: to is \"10.1.0.0\", which has no \
              prefix; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
-            "InvalidNetwork: spec.networks[2].routes[1]: goes to \"10.1.0.0/40\", whose prefix is \
-             none of 0 to 32; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
-            "InvalidNetwork: spec.networks[2].routes[2]: goes to fd00::/8 by 10.0.0.1, which is \
-             of the other kind; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
-            "InvalidNetwork: spec.networks[2].routes[3]: goes by \"\", which is no address; write \
-             {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
-            "InvalidNetwork: spec.networks[2].routes[4]: has no metric of 0 or more; leave it out",
-            "InvalidNetwork: spec.networks[3].macAddr: \"01:50:56:00:00:01\" is no adapter's \
-             address; write one like 00:50:56:01:02:03",
-            "InvalidNetwork: spec.networks[5].macAddr: is another adapter's too; give each its own",
+            "InvalidNetwork: spec.networks[2].routes[1]: to is \"10.1.0.0/40\", whose prefix is \
+             not from 0 to 32; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
+            "InvalidNetwork: spec.networks[2].routes[2]: to is fd00::/8 and via is 10.0.0.1, which \
+             are of different IP families; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as \
+             to",
+            "InvalidNetwork: spec.networks[2].routes[3]: via is \"\", which is not an IP \
+             address; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
+            "InvalidNetwork: spec.networks[2].routes[4]: has a negative or too large metric; \
+             write 0 or more, or leave it out",
+            "InvalidNetwork: spec.networks[3].macAddr: \"01:50:56:00:00:01\" is not a MAC \
+             address of one adapter; write one like 00:50:56:01:02:03",
+            "InvalidNetwork: spec.networks[5].macAddr: is also the address of another adapter; \
+             give each its own",
         ]
     );
 }
 
 #[test]
-fn an_instance_without_any_address_cannot_be_meant() {
+fn an_instance_needs_at_least_one_address() {
     assert_eq!(
         told(json!([{"dhcp4": false}, {"dhcp4": false}])),
-        ["InvalidNetwork: spec.networks: gives no adapter an address, so no node could join; \
-          write dhcp4: true for one of them, or name a pool in addressesFromPools"]
+        ["InvalidNetwork: spec.networks: gives no adapter an IP address, so that no node can \
+          join; write dhcp4: true for one of them, or name a pool in addressesFromPools"]
     );
     assert_eq!(told(json!([{"dhcp4": true}, {"dhcp4": false}])), Vec::<String>::new());
 }
 
 #[test]
-fn guests_without_cloud_init_can_only_do_as_they_do_by_themselves() {
+fn guests_without_cloud_init_cannot_receive_adapter_settings() {
     let untold = |networks: Value| {
-        let found = untold(&class(networks).spec, Format::Ignition);
+        let found = with(networks, |adapters| untold(adapters, Format::Ignition));
         found.map(|problem| problem.to_string())
     };
     assert_eq!(untold(json!([{"dhcp4": true}, {}])), None);
     assert_eq!(
         untold(json!([{}, {"mtu": 9000}])).as_deref(),
         Some(
-            "InvalidNetwork: spec.networks[1]: says more than dhcp4, and only guests with \
-             cloud-init are told that, not those with ignition; use DHCP, or write the adapter's \
+            "InvalidNetwork: spec.networks[1]: has more settings than dhcp4, which only guests \
+             with cloud-init receive, not those with ignition; use DHCP, or write the adapter's \
              settings into the user data"
         )
     );

@@ -1,4 +1,4 @@
-//! Values that may be written as a number or as a text.
+//! Fields that a user may write as a number or as a string.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,13 +7,15 @@ use serde::Deserialize;
 /// Kubernetes' int-or-string.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "is neither a whole number nor a text; write one of them")]
-pub(crate) enum IntOrText {
+pub enum IntOrString {
+    /// A whole number.
     Int(i64),
+    /// A string.
     Text(String),
 }
 
-impl Display for IntOrText {
-    /// What is written, without space around it.
+impl Display for IntOrString {
+    /// The value, without surrounding space.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(number) => number.fmt(f),
@@ -22,16 +24,18 @@ impl Display for IntOrText {
     }
 }
 
-/// Any number, also as a text, since many tools write no fractions into objects.
+/// Any number, also as a string, because many tools cannot write fractions into objects.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "is neither a number nor a text; write one of them")]
-pub(crate) enum NumberOrText {
+pub enum NumberOrString {
+    /// A number.
     Number(f64),
+    /// A string.
     Text(String),
 }
 
-impl Display for NumberOrText {
-    /// What is written, without space around it.
+impl Display for NumberOrString {
+    /// The value, without surrounding space.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
@@ -40,7 +44,7 @@ impl Display for NumberOrText {
     }
 }
 
-/// The text of a field; a field that is empty or left out has none.
-pub(crate) fn written(field: Option<&impl Display>) -> Option<String> {
+/// The text of a field, without surrounding space; none where the field is empty or missing.
+pub fn written(field: Option<&impl Display>) -> Option<String> {
     field.map(|value| value.to_string().trim().to_owned()).filter(|text| !text.is_empty())
 }

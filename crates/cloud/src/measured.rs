@@ -1,61 +1,62 @@
-//! How much memory guests really see.
+//! The memory that guests see.
 //!
-//! Firmware and the guest's kernel keep some of an instance's memory; how much depends on the size and
-//! on the image. Until a node of the same type and image has joined it is a guess, from then on it is
-//! what that node has.
+//! Firmware and the guest's kernel keep a part of an instance's memory; how much depends on the size
+//! and on the image. The planner works with an estimate until a node of the same type and image has
+//! joined, and with the capacity of that node from then on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use joiner_cloud::instance::Measured;
 use joiner_core::resources::MEMORY;
 
-use crate::MIB;
+use crate::instance::Measured;
 
-/// What nodes have shown, for as long as the process lives: they show it again to the next one.
+const MIB: i64 = 1 << 20;
+
+/// The memory that nodes reported. It is not stored: the next process learns it from the same nodes.
 #[derive(Debug, Default)]
-pub(crate) struct MeasuredMemory {
+pub struct MeasuredMemory {
     /// Bytes by type and image.
     seen: BTreeMap<(String, String), i64>,
-    /// Instances that exist, by provider id.
+    /// Existing instances, by provider id.
     known: BTreeMap<String, Known>,
 }
 
 #[derive(Debug)]
 struct Known {
     memory_mib: u64,
-    /// Whether its memory is what its type says; the predecessor's have more.
+    /// Whether its memory is what its type says. Instances of a predecessor may have more.
     is_exact: bool,
 }
 
 impl MeasuredMemory {
-    /// Takes note of how much memory an instance has, and whether it was made here.
-    pub(crate) fn know(&mut self, provider_id: &str, memory_mib: u64, made_here: bool) {
+    /// Records how much memory an instance has, and whether this program made it.
+    pub fn know(&mut self, provider_id: &str, memory_mib: u64, made_here: bool) {
         self.known.insert(provider_id.to_owned(), Known { memory_mib, is_exact: made_here });
     }
 
-    /// Forgets instances that are gone.
-    pub(crate) fn keep<'m>(&mut self, there: impl Iterator<Item = &'m str>) {
-        let there: BTreeSet<&str> = there.collect();
-        self.known.retain(|id, _| there.contains(id.as_str()));
+    /// Forgets every instance that is not in this list.
+    pub fn keep<'m>(&mut self, existing: impl Iterator<Item = &'m str>) {
+        let existing: BTreeSet<&str> = existing.collect();
+        self.known.retain(|id, _| existing.contains(id.as_str()));
     }
 
-    /// Learns from a node; answers whether there is nothing more to learn from it. Of an instance that
-    /// nobody has looked at yet it is not known whether it has what its type says.
-    pub(crate) fn learn(&mut self, measured: &Measured<'_>) -> bool {
+    /// Learns from a node. Returns whether the node is dealt with: an instance that was not recorded
+    /// yet is asked for again.
+    pub fn learn(&mut self, measured: &Measured<'_>) -> bool {
         let Some(known) = self.known.get(measured.provider_id) else { return false };
         let memory = measured.capacity.get(MEMORY).floor();
         let all = i64::try_from(known.memory_mib).unwrap_or(i64::MAX).saturating_mul(MIB);
         if known.is_exact && (1..=all).contains(&memory) && !measured.image_id.is_empty() {
             let key = (measured.instance_type.to_owned(), measured.image_id.to_owned());
-            // Pods have to fit on each of them.
+            // Pods have to fit on each node of the type.
             let least = self.seen.entry(key).or_insert(memory);
             *least = memory.min(*least);
         }
         true
     }
 
-    /// What guests of an image see, by their type.
-    pub(crate) fn of_image(&self, image: &str) -> BTreeMap<String, i64> {
+    /// The bytes that guests of an image see, by their type.
+    pub fn of_image(&self, image: &str) -> BTreeMap<String, i64> {
         let own = self.seen.iter().filter(|((_, of), _)| of == image);
         own.map(|((instance_type, _), bytes)| (instance_type.clone(), *bytes)).collect()
     }
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_that_a_guest_of_a_type_and_image_sees_is_what_all_have() {
+    fn the_smallest_memory_of_a_type_and_image_counts_for_all() {
         let mut memory = MeasuredMemory::default();
         memory.know("a", 4096, true);
         memory.know("b", 4096, true);
@@ -93,9 +94,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_learnt_from_instances_that_have_more_than_their_type_says() {
+    fn an_instance_with_more_memory_than_its_type_teaches_nothing() {
         let mut memory = MeasuredMemory::default();
-        assert!(!learn(&mut memory, "a", "i", 4 * GIB), "nobody has looked at it yet");
+        assert!(!learn(&mut memory, "a", "i", 4 * GIB), "it was not recorded yet");
         memory.know("a", 4296, false);
         assert!(learn(&mut memory, "a", "i", 4 * GIB));
         memory.know("b", 4096, true);

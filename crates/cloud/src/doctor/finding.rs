@@ -1,52 +1,55 @@
-//! What is found.
+//! Findings: what the doctor says about one object.
 
-use joiner_cloud::class::ClassCondition;
 use serde::Serialize;
 
-/// How bad something is.
+use crate::class::ClassCondition;
+
+/// How severe a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// It is as it has to be.
+    /// Nothing is wrong.
     Ok,
-    /// It works, but perhaps not as meant, or not for long.
+    /// It works, but perhaps not as intended, or not for long.
     Warning,
-    /// Instances cannot be made, or cannot join, until somebody does something.
+    /// Instances cannot be made, or cannot join, until it is corrected.
     Problem,
-    /// Nobody can say.
+    /// The check was not possible.
     NotChecked,
 }
 
-/// Something that was looked at.
+/// The result of one check of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// What was looked at, in a word that stays.
+    /// The check, in one word that programs may rely on.
     pub check: &'static str,
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Severity,
-    /// What it is, in a word that stays. Where a condition of the class says it, its reason.
+    /// The reason, in one word that programs may rely on. Where a condition of the class says the
+    /// same, its reason.
     pub code: String,
     /// The object that it is about.
     pub object: String,
-    /// What is so.
+    /// What was found.
     pub text: String,
     /// What to do about it; empty where there is nothing to do.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub remedy: String,
 }
 
-/// What findings are about.
+/// The check and the object of findings.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Subject<'s> {
-    /// What is looked at, in a word.
-    pub(crate) check: &'static str,
+pub struct Subject<'s> {
+    /// The check.
+    pub check: &'static str,
     /// The object.
-    pub(crate) object: &'s str,
+    pub object: &'s str,
 }
 
 impl<'s> Subject<'s> {
-    pub(crate) fn new(check: &'static str, object: &'s str) -> Self {
+    /// A subject of findings.
+    pub fn new(check: &'static str, object: &'s str) -> Self {
         Self { check, object }
     }
 
@@ -55,30 +58,30 @@ impl<'s> Subject<'s> {
         Finding { check, severity, code, object, text, remedy }
     }
 
-    /// It is as it has to be.
-    pub(crate) fn fine(&self, text: impl Into<String>) -> Finding {
+    /// Nothing is wrong.
+    pub fn fine(&self, text: impl Into<String>) -> Finding {
         self.finding(Severity::Ok, "Ok", text.into(), String::new())
     }
 
-    /// It works, but.
-    pub(crate) fn warning(&self, code: &str, message: &str) -> Finding {
+    /// A warning. The message ends with `; ` and the remedy.
+    pub fn warning(&self, code: &str, message: &str) -> Finding {
         let (text, remedy) = parts(message);
         self.finding(Severity::Warning, code, text, remedy)
     }
 
-    /// It has to be mended.
-    pub(crate) fn problem(&self, code: &str, message: &str) -> Finding {
+    /// A problem. The message ends with `; ` and the remedy.
+    pub fn problem(&self, code: &str, message: &str) -> Finding {
         let (text, remedy) = parts(message);
         self.finding(Severity::Problem, code, text, remedy)
     }
 
-    /// Nobody can say.
-    pub(crate) fn not_checked(&self, why: impl Into<String>) -> Finding {
+    /// The check was not possible.
+    pub fn not_checked(&self, why: impl Into<String>) -> Finding {
         self.finding(Severity::NotChecked, "NotChecked", why.into(), String::new())
     }
 
-    /// What a condition says; `fine` is what is so where it holds.
-    pub(crate) fn condition(&self, condition: &ClassCondition, fine: String) -> Finding {
+    /// What a condition says; `fine` is the text where it holds.
+    pub fn condition(&self, condition: &ClassCondition, fine: String) -> Finding {
         match condition.holds {
             Some(true) => self.fine(fine),
             Some(false) => self.problem(&condition.reason, &condition.message),
@@ -87,7 +90,7 @@ impl<'s> Subject<'s> {
     }
 }
 
-/// What is so, and what to do about it: messages of conditions end with the latter.
+/// The text and the remedy of a message: the remedy follows the last `; `.
 fn parts(message: &str) -> (String, String) {
     match message.rsplit_once("; ") {
         Some((text, remedy)) => (text.to_owned(), remedy.to_owned()),

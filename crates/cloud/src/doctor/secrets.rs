@@ -1,19 +1,20 @@
-//! Secrets that hold the texts of classes.
+//! Secrets with the user data of classes.
 
 use std::collections::BTreeMap;
 
-use joiner_cloud::{inputs::SecretData, needs::SecretName};
-
 use super::{Finding, SecretSeen, Subject};
-use crate::{node_class::NodeClass, user_data};
+use crate::{
+    inputs::SecretData,
+    needs::{SecretName, SecretNeed},
+};
 
-/// What a class's text is made with, as far as it is in Secrets, or what is to be said instead.
-pub(crate) fn users_secret(
+/// The data of the Secret that a class needs, or the finding that says why it is missing.
+pub fn users_secret(
     subject: Subject<'_>,
-    class: &NodeClass,
+    need: Option<SecretNeed>,
     seen: &BTreeMap<SecretName, SecretSeen>,
 ) -> Result<BTreeMap<SecretName, SecretData>, Finding> {
-    let Some(need) = user_data::secret_need(class) else { return Ok(BTreeMap::new()) };
+    let Some(need) = need else { return Ok(BTreeMap::new()) };
     let SecretName { namespace, name } = &need.secret;
     let of_namespace = namespace.iter().map(|own| format!("{own}/"));
     let named = of_namespace.chain([name.clone()]).collect::<String>();

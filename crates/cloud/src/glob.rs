@@ -1,11 +1,11 @@
-//! Patterns of names: `*` is any text, `?` any one letter.
+//! Patterns of names: `*` matches any text, `?` matches one character.
 
-/// Whether a name is like a pattern.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+/// Whether a name matches a pattern. Takes at most the product of both lengths in steps.
+pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where the last star was, and how much of the name it stands for so far.
+    // The position of the last star, and the end of the text that it matches so far.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -33,7 +33,7 @@ mod tests {
     use super::matches;
 
     #[test]
-    fn stars_stand_for_anything() {
+    fn a_star_matches_any_text_and_a_question_mark_one_character() {
         for (pattern, name) in [
             ("ubuntu-*", "ubuntu-2404"),
             ("*", ""),

@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use joiner_core::{
     instance_type::{InstanceType, Offering, Overhead},
-    label,
     quantity::Quantity,
     requirement::{Operator, RequirementSpec, Requirements},
     resources::Resources,
@@ -12,8 +11,7 @@ use joiner_core::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Problem, deserialize};
-use crate::kwok_form::KwokType;
+use super::{Form, Problem, deserialize};
 
 /// A type and the pools it is for.
 #[derive(Debug, Clone)]
@@ -21,35 +19,8 @@ pub(super) struct Entry {
     pub(super) instance_type: Arc<InstanceType>,
     /// Empty: every pool.
     pub(super) pools: Vec<String>,
-    pub(super) is_kwok: bool,
-}
-
-/// KWOK's form. Go reads keys in any case, so files have both; keys it does not know are looked
-/// past, as there.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct KwokEntry {
-    #[serde(alias = "Name")]
-    name: String,
-    #[serde(default, alias = "Architecture")]
-    architecture: String,
-    #[serde(default, alias = "OperatingSystems")]
-    operating_systems: Vec<String>,
-    #[serde(default, alias = "Resources")]
-    resources: Resources,
-    #[serde(default, alias = "Offerings")]
-    offerings: Vec<KwokOffering>,
-}
-
-/// An offering in KWOK's form; whether it says to be available does not matter, all of them are.
-#[derive(Deserialize)]
-struct KwokOffering {
-    #[serde(default, rename = "Price", alias = "price")]
-    price: f64,
-    #[serde(default, rename = "ReservationCapacity", alias = "reservationCapacity")]
-    reservation_capacity: u32,
-    #[serde(default, rename = "Requirements", alias = "requirements")]
-    requirements: Vec<RequirementSpec>,
+    /// The API group of the cloud whose form it has; none for the full form.
+    pub(super) group: Option<&'static str>,
 }
 
 /// The full form.
@@ -105,27 +76,29 @@ impl From<OverheadForm> for Overhead {
 }
 
 impl Entry {
-    /// Reads one entry of either form.
-    pub(super) fn read(value: Value, reservation_id_label: Option<&str>) -> Result<Self, Problem> {
+    /// Reads one entry of any form.
+    pub(super) fn read(
+        value: Value,
+        reservation_id_label: Option<&str>,
+        forms: &[&dyn Form],
+    ) -> Result<Self, Problem> {
         let Value::Object(fields) = &value else {
             return Err(Problem::new(
                 "",
                 "is not an object; write {\"name\": ..., \"capacity\": ...}",
             ));
         };
-        let is_kwok = ["architecture", "Architecture", "resources", "Resources"]
-            .iter()
-            .any(|key| fields.contains_key(*key));
-        let entry = if is_kwok {
+        let entry = if let Some(form) = forms.iter().find(|form| form.is_of(fields)) {
             let full_only = ["requirements", "capacity", "overhead", "nodePools", "volumeLimits"];
             if let Some(key) = full_only.iter().find(|key| fields.contains_key(**key)) {
-                return Err(Problem::new(
-                    *key,
-                    "belongs to the full form, but the entry has KWOK's architecture or resources; \
-                     write one form",
-                ));
+                let text = format!(
+                    "belongs to the full form, but the entry has {}; write one form",
+                    form.marks()
+                );
+                return Err(Problem::new(*key, text));
             }
-            read_kwok(deserialize(value)?)?
+            let instance_type = Arc::new(form.read(value)?);
+            Self { instance_type, pools: Vec::new(), group: Some(form.group()) }
         } else {
             read_full(deserialize(value)?)?
         };
@@ -135,53 +108,6 @@ impl Entry {
         check_reservations(&entry.instance_type, reservation_id_label)?;
         Ok(entry)
     }
-}
-
-fn read_kwok(entry: KwokEntry) -> Result<Entry, Problem> {
-    check_amounts("resources", &entry.resources)?;
-    // As in Karpenter's provider: the values of the first requirement on the key, whatever its
-    // operator.
-    let listed = |key: &str| {
-        let mut all: Vec<String> = Vec::new();
-        for offering in &entry.offerings {
-            let values =
-                offering.requirements.iter().find(|spec| spec.key == key).map(|spec| &spec.values);
-            for value in values.into_iter().flatten() {
-                if !all.contains(value) {
-                    all.push(value.clone());
-                }
-            }
-        }
-        all
-    };
-    let (zones, capacity_types) = (listed(label::ZONE), listed(label::CAPACITY_TYPE));
-    let mut offerings = Vec::with_capacity(entry.offerings.len());
-    for (i, offering) in entry.offerings.into_iter().enumerate() {
-        check_price(&format!("offerings[{i}].Price"), offering.price)?;
-        offerings.push(Offering {
-            requirements: requirements(
-                &format!("offerings[{i}].Requirements"),
-                &offering.requirements,
-            )?,
-            price: offering.price,
-            reservation_capacity: offering.reservation_capacity,
-            ..Offering::default()
-        });
-    }
-    let kwok = KwokType {
-        name: entry.name,
-        architecture: entry.architecture,
-        operating_systems: entry.operating_systems,
-        resources: entry.resources,
-        zones,
-        capacity_types,
-        offerings,
-    };
-    Ok(Entry {
-        instance_type: Arc::new(kwok.into_instance_type()),
-        pools: Vec::new(),
-        is_kwok: true,
-    })
 }
 
 fn read_full(entry: FullEntry) -> Result<Entry, Problem> {
@@ -218,10 +144,11 @@ fn read_full(entry: FullEntry) -> Result<Entry, Problem> {
         price_overlaid: false,
         capacity_overlaid: false,
     };
-    Ok(Entry { instance_type: Arc::new(instance_type), pools, is_kwok: false })
+    Ok(Entry { instance_type: Arc::new(instance_type), pools, group: None })
 }
 
-fn requirements(field: &str, specs: &[RequirementSpec]) -> Result<Requirements, Problem> {
+/// Reads requirements; a requirement that no label can meet is a problem.
+pub fn requirements(field: &str, specs: &[RequirementSpec]) -> Result<Requirements, Problem> {
     for (i, spec) in specs.iter().enumerate() {
         if spec.key.is_empty() {
             return Err(Problem::new(format!("{field}[{i}].key"), "is empty; name a label"));
@@ -242,14 +169,16 @@ fn requirements(field: &str, specs: &[RequirementSpec]) -> Result<Requirements, 
     Ok(Requirements::from_specs(specs))
 }
 
-fn check_price(field: &str, price: f64) -> Result<(), Problem> {
+/// Refuses a price below zero.
+pub fn check_price(field: &str, price: f64) -> Result<(), Problem> {
     if price.is_finite() && price >= 0.0 {
         return Ok(());
     }
     Err(Problem::new(field, format!("{price} is no price; write a number of 0 or more")))
 }
 
-fn check_amounts(field: &str, amounts: &Resources) -> Result<(), Problem> {
+/// Refuses an amount below zero.
+pub fn check_amounts(field: &str, amounts: &Resources) -> Result<(), Problem> {
     match amounts.iter().find(|(_, amount)| *amount < Quantity::ZERO) {
         Some((name, amount)) => Err(Problem::new(
             format!("{field}.{name}"),

@@ -1,14 +1,14 @@
-//! Settings of adapters in the words of netplan, version 2, which cloud-init reads.
+//! Settings of adapters as netplan version 2, which cloud-init reads.
 
-use joiner_cloud::inputs::Address;
 use serde_json::{Map, Value, json};
 
 use super::{Adapter, Hop};
+use crate::inputs::Address;
 
-/// What a guest with cloud-init is told about its adapters: fields of its metadata. `macs` are the
-/// hardware addresses of the instance's adapters, in the order of the class's.
-pub(crate) fn netplan(
-    adapters: &[Adapter],
+/// The fields of cloud-init's metadata about adapters. `macs` are the MAC addresses of the instance's
+/// adapters, in the order of the class.
+pub fn netplan(
+    adapters: &[Adapter<'_>],
     macs: &[String],
     addresses: &[Address],
 ) -> Map<String, Value> {
@@ -21,13 +21,11 @@ pub(crate) fn netplan(
             (format!("id{i}"), ethernet(i, adapter, mac, &own))
         })
         .collect();
-    let is_had = |dhcp: fn(&Adapter) -> bool, fits: fn(&Address) -> bool| {
-        adapters.iter().any(dhcp) || addresses.iter().any(fits)
-    };
-    // The guest waits for its addresses before it reads who it is and joins.
+    let is_had = |dhcp: bool, fits: fn(&Address) -> bool| dhcp || addresses.iter().any(fits);
+    // The guest waits for its addresses before it joins.
     let wait = json!({
-        "ipv4": is_had(Adapter::uses_dhcp4, |own| own.address.is_ipv4()),
-        "ipv6": is_had(Adapter::uses_dhcp6, |own| own.address.is_ipv6()),
+        "ipv4": is_had(adapters.iter().any(Adapter::uses_dhcp4), |own| own.address.is_ipv4()),
+        "ipv6": is_had(adapters.iter().any(Adapter::uses_dhcp6), |own| own.address.is_ipv6()),
     });
     Map::from_iter([
         ("network".to_owned(), json!({"version": 2, "ethernets": ethernets})),
@@ -35,7 +33,7 @@ pub(crate) fn netplan(
     ])
 }
 
-fn ethernet(i: usize, adapter: &Adapter, mac: &str, addresses: &[&Address]) -> Value {
+fn ethernet(i: usize, adapter: &Adapter<'_>, mac: &str, addresses: &[&Address]) -> Value {
     let mut ethernet = json!({
         "match": {"macaddress": mac.to_lowercase()},
         "set-name": format!("eth{i}"),
@@ -47,15 +45,14 @@ fn ethernet(i: usize, adapter: &Adapter, mac: &str, addresses: &[&Address]) -> V
         ethernet["addresses"] = texts.collect();
     }
     let mut hops: Vec<Hop> = addresses.iter().filter_map(|own| own.gateway).map(Hop::out).collect();
-    // Two addresses of one network have one way out of it.
+    // Two addresses of one network share the gateway.
     hops.dedup();
-    let written = adapter.routes().iter().filter_map(|route| Hop::read(route).ok());
+    let written = adapter.routes.iter().filter_map(|route| Hop::read(route).ok());
     let routes: Vec<Value> = hops.into_iter().chain(written).map(|hop| route(&hop)).collect();
     if !routes.is_empty() {
         ethernet["routes"] = routes.into();
     }
-    let servers = adapter.nameservers.as_deref().unwrap_or_default();
-    let domains = adapter.search_domains.as_deref().unwrap_or_default();
+    let (servers, domains) = (adapter.nameservers, adapter.search_domains);
     if !servers.is_empty() || !domains.is_empty() {
         ethernet["nameservers"] = json!({"addresses": servers, "search": domains});
     }
