@@ -1,6 +1,12 @@
 //! The client against a server that says what a test tells it to say, in virtual time, and what
 //! classes come to.
 
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
+
+mod class;
+mod cloud;
+mod instances;
 mod jobs;
 mod requests;
+mod resolving;
 mod scripted;
