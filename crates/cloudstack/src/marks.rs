@@ -19,8 +19,8 @@ pub const CLAIM_UID: &str = "karpenter.k8s.cloudstack/nodeclaim-uid";
 pub const CLUSTER: &str = "karpenter.k8s.cloudstack/cluster";
 /// Detail: the cluster's identity.
 pub const CLUSTER_UID: &str = "karpenter.k8s.cloudstack/cluster-uid";
-/// Every detail that is ours. They are few and short: VMware shows each in the definition of the
-/// virtual machine.
+/// Every detail that is ours. They are few and short: some hypervisors show each in their own
+/// definition of the instance.
 pub(crate) const DETAILS: [&str; 4] = [CLAIM, CLAIM_UID, CLUSTER, CLUSTER_UID];
 
 /// Tag: the class.
@@ -52,15 +52,15 @@ pub fn cluster_tag(cluster: &str) -> (String, String) {
     (format!("{CLUSTER_TAG_PREFIX}{cluster}"), OWNED.to_owned())
 }
 
-/// The value of a tag that only the controller writes, where it always has the same one. None for
-/// tags that are the user's.
-pub(crate) fn own_tag_value(key: &str) -> Option<Option<&'static str>> {
-    match key {
-        MANAGED_BY => Some(Some(KARPENTER)),
-        CLAIM | CLASS_TAG | label::NODE_POOL => Some(None),
-        _ if key.starts_with(CLUSTER_TAG_PREFIX) => Some(None),
-        _ => None,
-    }
+/// Whether a tag says whose an instance is, so that only the controller writes it.
+pub(crate) fn is_own_tag(key: &str) -> bool {
+    matches!(key, MANAGED_BY | CLAIM | CLASS_TAG | label::NODE_POOL)
+        || key.starts_with(CLUSTER_TAG_PREFIX)
+}
+
+/// Whether a tag of a user says what the controller writes in any case.
+pub(crate) fn is_written_anyway(key: &str, value: &str) -> bool {
+    key == MANAGED_BY && value == KARPENTER
 }
 
 impl Mark {
@@ -85,7 +85,7 @@ impl Mark {
     pub fn tags(&self, of_user: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
         let of_user = of_user.into_iter().flatten();
         let mut tags: BTreeMap<String, String> = of_user
-            .filter(|(key, value)| own_tag_value(key).is_none() && !value.is_empty())
+            .filter(|(key, value)| !is_own_tag(key) && !value.is_empty())
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         for (key, value) in [

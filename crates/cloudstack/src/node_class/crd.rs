@@ -1,6 +1,7 @@
 //! The definition of the kind, made of the types that read it.
 
 use joiner_api::schema;
+use joiner_cloud::spec::schema::without_required;
 use serde_json::{Value, json};
 
 use super::{ResolvedStatus, Spec};
@@ -15,6 +16,7 @@ const REQUIRED: [&str; 3] =
 /// accepted yesterday is accepted today.
 pub fn crd() -> Value {
     let mut spec = schema::of::<Spec>();
+    without_required(&mut spec);
     spec["required"] = json!(REQUIRED);
     let mut crd = NODE_CLASS.definition(&spec);
     let names = &mut crd["spec"]["names"];

@@ -41,9 +41,7 @@ impl NodeClass {
         let mut ignored = Vec::new();
         let subject = format!("{NODE_CLASS_KIND} {:?}", self.name());
         for (key, value) in self.spec.tags.iter().flatten() {
-            if let Some(own) = marks::own_tag_value(key)
-                && own != Some(value.as_str())
-            {
+            if marks::is_own_tag(key) && !marks::is_written_anyway(key, value) {
                 ignored.push(format!(
                     "{subject}: spec.tags[{key:?}] is not used, because it says whose an instance is"
                 ));
@@ -87,7 +85,7 @@ impl NodeClass {
                 problems.push(Problem::new(Reason::INVALID_INSTANCE, field, text));
             };
             let is = |own: &&str| key.eq_ignore_ascii_case(own);
-            if DENIED_DETAILS.iter().any(|own| is(own)) {
+            if DENIED_DETAILS.iter().any(is) {
                 refuse("is the service offering's to say; use customOfferingShapes");
             } else if key.to_ascii_lowercase().starts_with(DENIED_PREFIX) {
                 refuse("changes the hypervisor's own definition; leave it out");

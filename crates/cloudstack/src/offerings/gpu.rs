@@ -22,7 +22,7 @@ pub(crate) fn gpus(offering: &ServiceOffering) -> Option<StatusGpu> {
     let name = match (card, share) {
         (None, None) => return None,
         (Some(card), Some(share)) if !share.contains(&card) => format!("{card} {share}"),
-        (Some(_), Some(share)) | (None, Some(share)) => share,
+        (Some(_) | None, Some(share)) => share,
         (Some(card), None) => card,
     };
     Some(StatusGpu { name, count: offering.gpu_count.filter(|count| *count > 0).unwrap_or(1) })

@@ -116,18 +116,13 @@ fn of_zones(
         };
         return condition(ZONE_READY, Some(false), reason, format!("{subject}: {what}"));
     }
-    for looked in each {
-        for index in &looked.missing_networks {
-            away.push(format!(
-                "zone {:?} has no network for spec.additionalNetworks[{index}]",
-                looked.zone.name
-            ));
-        }
-        away.extend(looked.user_data_problem.clone());
-    }
     let is_left = each.iter().any(is_usable);
-    let is_told = selectors.iter().any(|own| own.holds != Some(true))
-        || each.iter().all(|looked| looked.user_data_problem.is_some());
+    // Where no zone can give guests their user data, the class is told of it.
+    let all_blocked = each.iter().all(|looked| looked.user_data_problem.is_some());
+    if !all_blocked {
+        away.extend(each.iter().filter_map(|looked| looked.user_data_problem.clone()));
+    }
+    let is_told = all_blocked || selectors.iter().any(|own| own.holds != Some(true));
     if !is_left && !is_told {
         let what = "no zone has a network, a template and a service offering at once";
         let message = format!("{subject}: {what}; {}", away.join("; "));
@@ -201,6 +196,10 @@ fn network_found(looked: &Looked) -> InZone {
     let Some(found) = &looked.networks else { return InZone::Fine };
     if found.usable.is_empty() {
         return nothing(found, "NetworkNotFound", "NetworkStateInvalid", "network");
+    }
+    if let Some(index) = looked.missing_networks.first() {
+        let text = format!("spec.additionalNetworks[{index}] finds no network");
+        return InZone::Nothing("NetworkNotFound", text);
     }
     if found.usable.iter().all(|own| own.can_use_for_deploy == Some(false)) {
         let names: Vec<&str> = found.usable.iter().map(|own| own.name.as_str()).collect();

@@ -163,7 +163,7 @@ fn in_zone(class: &NodeClass, name: &str, index: usize) -> ZoneResolution {
         .service_offerings
         .iter()
         .filter(|own| own.zones.is_empty() || own.zones.iter().any(|zone| zone == name))
-        .map(|own| read_offering(own))
+        .map(read_offering)
         .collect();
     let networks: Vec<Network> = networks.collect();
     ZoneResolution {

@@ -70,13 +70,47 @@ fn check(instances: &Instances, expected: &Expect) {
 #[test]
 fn an_offering_is_a_type_with_everything_a_plan_needs() {
     let instances = made(&Cloud::small(), json!({}));
-    expect![[""]].assert_eq(&describe(&instances));
+    expect![[r#"
+        m1.medium
+          karpenter.k8s.cloudstack/disk-offering-id: none
+          karpenter.k8s.cloudstack/instance-cpu: 2
+          karpenter.k8s.cloudstack/instance-cpu-mhz: 2000
+          karpenter.k8s.cloudstack/instance-gpu-count: none
+          karpenter.k8s.cloudstack/instance-gpu-name: none
+          karpenter.k8s.cloudstack/instance-memory: 4096
+          karpenter.k8s.cloudstack/instance-network-rate: none
+          karpenter.k8s.cloudstack/network-id: n1
+          karpenter.k8s.cloudstack/network-name: guests
+          karpenter.k8s.cloudstack/service-offering-id: o1
+          karpenter.k8s.cloudstack/service-offering-name: m1.medium
+          karpenter.k8s.cloudstack/template-id: t1
+          karpenter.k8s.cloudstack/template-name: debian-13
+          karpenter.k8s.cloudstack/zone-id: aaaaaaaa-0000-4000-8000-000000000001
+          karpenter.k8s.cloudstack/zone-name: zone-a
+          karpenter.sh/capacity-type: on-demand
+          kubernetes.io/arch: amd64
+          kubernetes.io/os: linux
+          node.kubernetes.io/instance-type: m1.medium
+          node.kubernetes.io/windows-build: none
+          topology.csi.cloudstack.apache.org/zone: aaaaaaaa-0000-4000-8000-000000000001
+          topology.kubernetes.io/region: none
+          topology.kubernetes.io/zone: zone-a
+          capacity: cpu 2, ephemeral-storage 10Gi, memory 3972844748, pods 110
+          offering: zone-a at 0.0543
+          for pods: cpu 1900m, ephemeral-storage 9Gi, memory 3599551692, pods 110
+    "#]]
+    .assert_eq(&describe(&instances));
 }
 
 #[test]
 fn an_offering_of_several_zones_is_one_type() {
     let cloud = Cloud::of_two_zones();
-    check(&made(&cloud, json!({"zones": ["zone-b"]})), &expect![[""]]);
+    check(
+        &made(&cloud, json!({"zones": ["zone-b"]})),
+        &expect![[r#"
+        m1.medium: cpu 2, zone-a 0.0543, zone-b 0.0543
+    "#]],
+    );
 }
 
 #[test]
@@ -87,7 +121,12 @@ fn offerings_of_one_name_and_size_in_different_zones_are_one_type() {
         with(offering("o2", "m1"), json!({"zoneid": ZONE_B})),
     ]);
     let instances = made(&cloud, json!({"zones": ["zone-b"]}));
-    check(&instances, &expect![[""]]);
+    check(
+        &instances,
+        &expect![[r#"
+        m1: cpu 2, zone-a 0.0543, zone-b 0.0543
+    "#]],
+    );
     let by_zone = &instances.made_of["m1"].by_zone;
     assert_eq!((by_zone[ZONE_A].id.as_str(), by_zone[ZONE_B].id.as_str()), ("o1", "o2"));
 }
@@ -102,7 +141,14 @@ fn offerings_of_one_name_that_are_not_the_same_are_told_apart() {
         with(offering("33333333-c", "Large Instance"), json!({"cpunumber": 4})),
     ]);
     let instances = made(&cloud, json!({}));
-    check(&instances, &expect![[""]]);
+    check(
+        &instances,
+        &expect![[r#"
+        Medium-Instance-111111: cpu 2, zone-a 0.0543
+        Medium-Instance-222222: cpu 2, zone-a 0.0586
+        Large-Instance: cpu 4, zone-a 0.1043
+    "#]],
+    );
     assert_eq!(instances.made_of["Large-Instance"].by_zone[ZONE_A].id, "33333333-c");
 }
 
@@ -116,7 +162,19 @@ fn a_customized_offering_with_bounds_has_sizes_within_them() {
         "serviceofferingdetails": bounds});
     cloud.offerings = json!([with(offering("o1", "custom"), fields)]);
     let instances = made(&cloud, json!({}));
-    check(&instances, &expect![[""]]);
+    check(
+        &instances,
+        &expect![[r#"
+        custom-2c-4g: cpu 2, zone-a 0.0543
+        custom-2c-8g: cpu 2, zone-a 0.0586
+        custom-2c-16g: cpu 2, zone-a 0.0672
+        custom-4c-8g: cpu 4, zone-a 0.1086
+        custom-4c-16g: cpu 4, zone-a 0.1172
+        custom-4c-32g: cpu 4, zone-a 0.1344
+        custom-8c-16g: cpu 8, zone-a 0.2172
+        custom-8c-32g: cpu 8, zone-a 0.2344
+    "#]],
+    );
     let details = instances.made_of["custom-2c-4g"].details();
     let told: Vec<String> = details.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(told, ["cpuNumber=2", "memory=4096"], "the speed is the offering's");
@@ -125,7 +183,13 @@ fn a_customized_offering_with_bounds_has_sizes_within_them() {
         {"cpu": 16, "memoryMiB": 8192},
         {"cpu": 3, "memoryMiB": 6000},
     ]);
-    check(&made(&cloud, json!({"customOfferingShapes": shapes})), &expect![[""]]);
+    check(
+        &made(&cloud, json!({"customOfferingShapes": shapes})),
+        &expect![[r#"
+        custom-3c-6000m: cpu 3, zone-a 0.0813
+        note: CloudStackNodeClass "general": service offering "custom": does not allow 16 CPUs with 8192 MiB
+    "#]],
+    );
 }
 
 #[test]
@@ -133,13 +197,26 @@ fn an_open_customized_offering_has_only_sizes_that_are_listed() {
     let mut cloud = Cloud::small();
     let open = json!({"iscustomized": true, "cpunumber": null, "cpuspeed": null, "memory": null});
     cloud.offerings = json!([offering("o1", "fixed"), with(offering("o2", "open"), open)]);
-    check(&made(&cloud, json!({})), &expect![[""]]);
+    check(
+        &made(&cloud, json!({})),
+        &expect![[r#"
+        fixed: cpu 2, zone-a 0.0543
+        note: CloudStackNodeClass "general": service offering "open": is customized and says no bounds, so its sizes are not known; it is left out: list sizes in spec.customOfferingShapes
+    "#]],
+    );
     let shapes = json!([
         {"cpu": 4, "memoryMiB": 8192, "cpuSpeedMHz": 2000},
         {"cpu": 8, "memoryMiB": 8192},
     ]);
     let instances = made(&cloud, json!({"customOfferingShapes": shapes}));
-    check(&instances, &expect![[""]]);
+    check(
+        &instances,
+        &expect![[r#"
+        fixed: cpu 2, zone-a 0.0543
+        open-4c-8g: cpu 4, zone-a 0.1086
+        note: CloudStackNodeClass "general": service offering "open": does not say the speed of its CPUs, so 8 CPUs with 8192 MiB are left out: write their cpuSpeedMHz
+    "#]],
+    );
     assert_eq!(instances.made_of["open-4c-8g"].details()["cpuSpeed"], "2000");
     assert!(instances.made_of["fixed"].details().is_empty(), "CloudStack refuses a size there");
 }
@@ -157,10 +234,22 @@ fn prices_are_written_or_of_this_cloud_or_of_all_clouds() {
             json!({"serviceofferingdetails": {"use": "nodes", "karpenter.sh/price": "cheap"}})
         ),
     ]);
-    check(&made(&cloud, json!({})), &expect![[""]]);
+    check(
+        &made(&cloud, json!({})),
+        &expect![[r#"
+        nonsense: cpu 2, zone-a 0.0543
+        written: cpu 2, zone-a 0.5000
+    "#]],
+    );
     let settings =
         Settings { price_per_cpu: Some(0.04), price_per_gib: Some(0.005), ..Settings::default() };
-    check(&made_with(&cloud, &class(json!({})), &settings), &expect![[""]]);
+    check(
+        &made_with(&cloud, &class(json!({})), &settings),
+        &expect![[r#"
+        nonsense: cpu 2, zone-a 0.1000
+        written: cpu 2, zone-a 0.5000
+    "#]],
+    );
 }
 
 #[test]
@@ -238,7 +327,14 @@ fn what_its_author_may_not_expect_of_an_offering_is_told() {
     let mut cloud = Cloud::small();
     let fields = json!({"isvolatile": true, "leaseduration": 30});
     cloud.offerings = json!([with(offering("o1", "m1"), fields)]);
-    check(&made(&cloud, json!({})), &expect![[""]]);
+    check(
+        &made(&cloud, json!({})),
+        &expect![[r#"
+        m1: cpu 2, zone-a 0.0543
+        note: CloudStackNodeClass "general": service offering "m1": is volatile: the root disk is made anew at every start
+        note: CloudStackNodeClass "general": service offering "m1": has a lease: CloudStack ends its instances after 30 days
+    "#]],
+    );
 }
 
 /// Defect 25 of upstream: everything is always available.
@@ -262,10 +358,12 @@ fn what_the_kubelet_keeps_is_upstreams_or_the_classs() {
         let own = &instances.types[0];
         own.allocatable(&own.offerings[0]).to_string()
     };
-    expect![[""]].assert_eq(&free(Value::Null));
+    expect!["cpu 1900m, ephemeral-storage 9Gi, memory 3599551692, pods 110"]
+        .assert_eq(&free(Value::Null));
     let kubelet = json!({"maxPods": 50, "kubeReserved": {"cpu": "200m"},
         "systemReserved": {"memory": "512Mi"}, "evictionHard": {"memory.available": "5%"}});
-    expect![[""]].assert_eq(&free(kubelet));
+    expect!["cpu 1800m, ephemeral-storage 9Gi, memory 2968896142, pods 50"]
+        .assert_eq(&free(kubelet));
 }
 
 /// A class with the status that a cloud's resolution writes.
@@ -304,7 +402,20 @@ fn what_a_status_of_upstream_lacks_is_told_once() {
         ]},
     }));
     let offline = instance_types(&class, &from_status(&class), &Settings::default());
-    check(&offline, &expect![[""]]);
+    check(
+        &offline,
+        &expect![[r#"
+        medium: cpu 2, zone-a 0.0543
+        large: cpu 4, zone-a 0.1086
+        note: CloudStackNodeClass "general": its status does not say the sizes of root disks, the architectures of templates, which are taken for amd64
+        note: CloudStackNodeClass "general": the size of the root disk is not known, so pods that request ephemeral-storage have no place there; set spec.rootDiskSize
+    "#]],
+    );
     let nothing = read_class(json!({"metadata": {"name": "general"}, "spec": {"zone": "zone-a"}}));
-    check(&instance_types(&nothing, &from_status(&nothing), &Settings::default()), &expect![[""]]);
+    check(
+        &instance_types(&nothing, &from_status(&nothing), &Settings::default()),
+        &expect![[r#"
+        note: CloudStackNodeClass "general": its status does not say the architectures of templates, which are taken for amd64, service offerings, so there are no instance types
+    "#]],
+    );
 }

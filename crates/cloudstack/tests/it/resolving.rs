@@ -16,29 +16,129 @@ fn check(cloud: &Cloud, more: Value, expected: &Expect) {
 
 #[test]
 fn a_class_that_suits_its_cloud_is_ready() {
-    check(&Cloud::small(), json!({}), &expect![[""]]);
-    check(&Cloud::small(), json!({"zone": ZONE_A.to_uppercase()}), &expect![[""]]);
+    check(
+        &Cloud::small(),
+        json!({}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | m1.medium
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
+    check(
+        &Cloud::small(),
+        json!({"zone": ZONE_A.to_uppercase()}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | m1.medium
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
 }
 
 /// Defects 9 and 13 of upstream: one zone only, and a disabled one as any other.
 #[test]
 fn a_class_may_be_in_several_zones_and_only_in_enabled_ones() {
     let mut cloud = Cloud::of_two_zones();
-    check(&cloud, json!({"zones": ["zone-b"]}), &expect![[""]]);
-    check(&cloud, json!({"zone": null, "zones": ["zone-b", "zone-c"]}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({"zones": ["zone-b"]}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | m1.medium
+        zone-b: guests | debian-13 | m1.medium
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
+    check(
+        &cloud,
+        json!({"zone": null, "zones": ["zone-b", "zone-c"]}),
+        &expect![[r#"
+        zone-b: guests | debian-13 | m1.medium
+        ValidationSucceeded True
+        ZoneReady True  zone "zone-c" is not there
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
     cloud.zones[1]["allocationstate"] = "Disabled".into();
-    check(&cloud, json!({"zones": ["zone-b"]}), &expect![[""]]);
-    check(&cloud, json!({"zone": "zone-b"}), &expect![[""]]);
-    check(&cloud, json!({"zone": ""}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({"zones": ["zone-b"]}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | m1.medium
+        ValidationSucceeded True
+        ZoneReady True  zone "zone-b" is disabled
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
+    check(
+        &cloud,
+        json!({"zone": "zone-b"}),
+        &expect![[r#"
+
+        ValidationSucceeded True
+        ZoneReady False ZoneDisabled CloudStackNodeClass general: zone "zone-b" is disabled; enable it, or name another
+        NetworksReady Unknown WaitsForZone looked at once there is a zone
+        ServiceOfferingsReady Unknown WaitsForZone looked at once there is a zone
+        TemplatesReady Unknown WaitsForZone looked at once there is a zone
+    "#]],
+    );
+    check(
+        &cloud,
+        json!({"zone": ""}),
+        &expect![[r#"
+
+        ValidationSucceeded True
+        ZoneReady False ZoneNotFound CloudStackNodeClass general: spec.zone is empty; write the name or the id of a zone
+        NetworksReady Unknown WaitsForZone looked at once there is a zone
+        ServiceOfferingsReady Unknown WaitsForZone looked at once there is a zone
+        TemplatesReady Unknown WaitsForZone looked at once there is a zone
+    "#]],
+    );
 }
 
 #[test]
 fn a_zone_that_lacks_something_is_left_out_and_named() {
     let mut cloud = Cloud::of_two_zones();
     cloud.networks = json!([network("n1", "guests", ZONE_A)]);
-    check(&cloud, json!({"zones": ["zone-b"]}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({"zones": ["zone-b"]}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | m1.medium
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True  zone "zone-b": no network matches: of 0 seen, {tags: {use: nodes}} finds 0
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
     cloud.templates = json!([template("t1", "debian-13", ZONE_B)]);
-    check(&cloud, json!({"zones": ["zone-b"]}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({"zones": ["zone-b"]}),
+        &expect![[r#"
+
+        ValidationSucceeded True
+        ZoneReady False ZoneNotFound CloudStackNodeClass general: no zone has a network, a template and a service offering at once
+        NetworksReady True  zone "zone-b": no network matches: of 0 seen, {tags: {use: nodes}} finds 0
+        ServiceOfferingsReady True
+        TemplatesReady True  zone "zone-a": no template matches: of 0 seen, {tags: {use: nodes}} finds 0
+    "#]],
+    );
 }
 
 /// Defect 3 of upstream: the first field that matches counts, and the others do not.
@@ -74,7 +174,18 @@ fn a_network_without_instances_can_be_used() {
         assert_eq!(cloud.resolve(&class(json!({}))).zones.len(), 1, "{state}");
     }
     cloud.networks[0]["state"] = "Shutdown".into();
-    check(&cloud, json!({}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady False NetworkStateInvalid zone "zone-a": guests is in state "Shutdown"
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
 }
 
 #[test]
@@ -84,9 +195,31 @@ fn a_network_without_addresses_is_the_last_choice() {
         with(network("n1", "a", ZONE_A), json!({"canusefordeploy": false})),
         network("n2", "b", ZONE_A),
     ]);
-    check(&cloud, json!({}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+        zone-a: b a | debian-13 | m1.medium
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
     cloud.networks[1]["canusefordeploy"] = false.into();
-    check(&cloud, json!({}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+        zone-a: a b | debian-13 | m1.medium
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True NoFreeAddresses zone "zone-a": no address is free in a, b
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
 }
 
 /// Defect 41 of upstream: CloudStack tells the state of a template's download its owner only.
@@ -104,8 +237,30 @@ fn templates_of_others_can_be_used_and_unready_ones_not() {
         with(template("t5", "old", ZONE_A), json!({"arch": "i686"})),
         template("t6", "elsewhere", ZONE_B),
     ]);
-    check(&cloud, json!({}), &expect![[""]]);
-    check(&cloud, json!({"templateSelectorTerms": [{"id": "t3"}]}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+        zone-a: guests | own public | m1.medium
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
+    check(
+        &cloud,
+        json!({"templateSelectorTerms": [{"id": "t3"}]}),
+        &expect![[r#"
+
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady False TemplateNotReady zone "zone-a": slow is not ready: 12% Downloaded
+    "#]],
+    );
     let by_id = cloud.resolve(&class(json!({"templateSelectorTerms": [{"id": "t4"}]})));
     assert_eq!(by_id.zones.len(), 1, "an appliance that is selected by its id");
 }
@@ -143,7 +298,18 @@ fn offerings_are_found_by_details_and_by_tags_of_hosts_and_storage() {
     assert_eq!(found_by(json!({"use": "*"})), "by-detail");
     assert_eq!(found_by(json!({"hosttags": "fast"})), "by-hosts");
     assert_eq!(found_by(json!({"storagetags": "*"})), "by-storage");
-    check(&cloud, json!({"serviceOfferingSelectorTerms": [{"name": "gone"}]}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({"serviceOfferingSelectorTerms": [{"name": "gone"}]}),
+        &expect![[r#"
+
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady False ServiceOfferingNotFound zone "zone-a": no service offering matches: of 3 seen, {name: gone} finds 0
+        TemplatesReady True
+    "#]],
+    );
 }
 
 #[test]
@@ -156,9 +322,31 @@ fn offerings_that_no_instance_can_have_are_left_out() {
         with(offering("o4", "elsewhere"), json!({"zoneid": ZONE_B})),
         with(offering("o5", "here-too"), json!({"zoneid": format!("{ZONE_B},{ZONE_A}")})),
     ]);
-    check(&cloud, json!({}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | here-too
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
     cloud.zones = json!([with(zone(ZONE_A, "zone-a"), json!({"localstorageenabled": true}))]);
-    check(&cloud, json!({}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | here-too local
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
 }
 
 #[test]
@@ -166,9 +354,31 @@ fn customized_offerings_without_sizes_are_named() {
     let mut cloud = Cloud::small();
     let open = json!({"iscustomized": true, "cpunumber": null, "cpuspeed": null, "memory": null});
     cloud.offerings = json!([with(offering("o1", "open"), open)]);
-    check(&cloud, json!({}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | open
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady False OnlyCustomizedOfferings zone "zone-a": open is customized and says no bounds, so its sizes are not known; it is left out: list sizes in spec.customOfferingShapes
+        TemplatesReady True
+    "#]],
+    );
     let shapes = json!([{"cpu": 4, "memoryMiB": 8192, "cpuSpeedMHz": 2000}]);
-    check(&cloud, json!({"customOfferingShapes": shapes}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({"customOfferingShapes": shapes}),
+        &expect![[r#"
+        zone-a: guests | debian-13 | open
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
 }
 
 /// Defect 44 of upstream, in part: user data that no guest will get is sent all the same.
@@ -176,13 +386,46 @@ fn customized_offerings_without_sizes_are_named() {
 fn user_data_that_no_guest_would_get_is_a_condition() {
     let mut cloud = Cloud::small();
     cloud.templates[0]["userdatapolicy"] = "DENYOVERRIDE".into();
-    check(&cloud, json!({}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+
+            ValidationSucceeded False UserDataUnsupported CloudStackNodeClass general: template "debian-13" of zone "zone-a" has the user data policy DENYOVERRIDE, so instances get no user data of ours; use a template with another policy
+            ZoneReady True
+            NetworksReady True
+            ServiceOfferingsReady True
+            TemplatesReady True
+        "#]],
+    );
     let nothing = cloud.resolve(&class(json!({"userData": ""})));
     assert_eq!(nothing.zones.len(), 1, "without user data the policy does not matter");
     let mut cloud = Cloud::small();
     cloud.networks[0]["service"] = json!([{"name": "Dhcp"}]);
-    check(&cloud, json!({}), &expect![[""]]);
-    check(&cloud, json!({"userData": null, "sshKeyPair": "operators"}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+
+            ValidationSucceeded False UserDataUnsupported CloudStackNodeClass general: network "guests" of zone "zone-a" does not have the service UserData, so CloudStack refuses user data, key pairs and passwords there; use a network with it as the first one
+            ZoneReady True
+            NetworksReady True
+            ServiceOfferingsReady True
+            TemplatesReady True
+        "#]],
+    );
+    check(
+        &cloud,
+        json!({"userData": null, "sshKeyPair": "operators"}),
+        &expect![[r#"
+
+            ValidationSucceeded False UserDataUnsupported CloudStackNodeClass general: network "guests" of zone "zone-a" does not have the service UserData, so CloudStack refuses user data, key pairs and passwords there; use a network with it as the first one; spec.sshKeyPair names the key pair "operators", which is not there; register it
+            ZoneReady True
+            NetworksReady True
+            ServiceOfferingsReady True
+            TemplatesReady True
+        "#]],
+    );
     let nothing = cloud.resolve(&class(json!({"userData": null})));
     assert_eq!(nothing.zones.len(), 1, "a network without the service, and nothing to be given");
 }
@@ -190,8 +433,12 @@ fn user_data_that_no_guest_would_get_is_a_condition() {
 /// Defect 44 of upstream, in part: the size of user data is met at the deployment only.
 #[test]
 fn user_data_that_is_too_large_is_a_condition() {
-    let noise: String = (0..40_000_u32)
-        .map(|number| char::from(b'!' + (number.wrapping_mul(2_654_435_761) >> 16) as u8 % 90))
+    let mut state = 1_u64;
+    let noise: String = (0..60_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'!' + (state >> 57) as u8 % 90)
+        })
         .collect();
     let text = format!("#!/bin/sh\n#{noise}\n");
     let resolution = Cloud::small().resolve(&class(json!({"userData": text})));
@@ -219,7 +466,18 @@ fn what_a_class_names_has_to_be_there() {
         "securityGroups": [{"id": "s1"}],
         "projectID": "p1",
     });
-    check(&cloud, names.clone(), &expect![[""]]);
+    check(
+        &cloud,
+        names.clone(),
+        &expect![[r#"
+        zone-a: guests | debian-13 | m1.medium
+        ValidationSucceeded False DiskOfferingNotFound CloudStackNodeClass general: spec.diskOffering names "Small", which is not there; name a disk offering; spec.overrideDiskOffering names "d2", which is not there; name a disk offering; spec.sshKeyPair names the key pair "operators", which is not there; register it; spec.projectID names the project "p1", which is not there or not for this key; add its account to the project; spec.affinityGroups[0] names a group that is not there; create it, or name another; spec.securityGroups[0] names a group that is not there; create it, or name another
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
     cloud.more = json!({
         "diskOfferings": [{"id": "d1", "name": "Small", "disksize": 20}, {"id": "d2", "name": "x"}],
         "keyPairs": [{"name": "operators"}],
@@ -239,11 +497,33 @@ fn what_a_class_names_has_to_be_there() {
 fn a_list_that_cannot_be_read_is_unknown_and_never_empty() {
     let mut cloud = Cloud::small();
     cloud.zones = "CloudStack did not answer".into();
-    check(&cloud, json!({}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({}),
+        &expect![[r#"
+
+        ValidationSucceeded True
+        ZoneReady Unknown APIError CloudStackNodeClass general: zones cannot be listed: CloudStack did not answer
+        NetworksReady Unknown WaitsForZone looked at once there is a zone
+        ServiceOfferingsReady Unknown WaitsForZone looked at once there is a zone
+        TemplatesReady Unknown WaitsForZone looked at once there is a zone
+    "#]],
+    );
     let mut cloud = Cloud::small();
     cloud.templates = "CloudStack did not answer".into();
     cloud.more = json!({"keyPairs": "the role of the key does not have listSSHKeyPairs"});
-    check(&cloud, json!({"sshKeyPair": "operators"}), &expect![[""]]);
+    check(
+        &cloud,
+        json!({"sshKeyPair": "operators"}),
+        &expect![[r#"
+
+        ValidationSucceeded Unknown APIError CloudStackNodeClass general: spec.sshKeyPair: the role of the key does not have listSSHKeyPairs
+        ZoneReady True
+        NetworksReady True
+        ServiceOfferingsReady True
+        TemplatesReady Unknown APIError templates cannot be listed: CloudStack did not answer
+    "#]],
+    );
 }
 
 #[test]
@@ -255,5 +535,28 @@ fn each_further_network_is_found_in_each_zone() {
         with(network("n3", "storage", ZONE_A), json!({"tags": []})),
     ]);
     let more = json!({"zones": ["zone-b"], "additionalNetworks": [{"name": "storage"}]});
-    check(&cloud, more, &expect![[""]]);
+    check(
+        &cloud,
+        json!({"additionalNetworks": [{"name": "gone"}]}),
+        &expect![[r#"
+
+        ValidationSucceeded True
+        ZoneReady True
+        NetworksReady False NetworkNotFound zone "zone-a": spec.additionalNetworks[0] finds no network
+        ServiceOfferingsReady True
+        TemplatesReady True
+    "#]],
+    );
+    check(
+        &cloud,
+        more,
+        &expect![[r#"
+            zone-a: guests | debian-13 | m1.medium
+            ValidationSucceeded True
+            ZoneReady True
+            NetworksReady True  zone "zone-b": spec.additionalNetworks[0] finds no network
+            ServiceOfferingsReady True
+            TemplatesReady True
+        "#]],
+    );
 }
