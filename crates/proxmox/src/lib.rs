@@ -12,6 +12,8 @@
     expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")
 )]
 
+pub mod capacity;
+pub mod configuration;
 pub mod crd;
 pub mod hash;
 pub mod node_class;
@@ -89,3 +91,5 @@ pub const CLOUD_INIT_TOKEN: &str = "karpenter.proxmox.sinextra.dev/proxmoxcloudi
 pub const ADDRESSES: &str = "karpenter.proxmox.sinextra.dev/addresses";
 /// Annotation of claims: what eks-node-viewer shows as the price.
 pub const INSTANCE_PRICE: &str = "eks-node-viewer/instance-price";
+
+const MIB: u64 = 1 << 20;

@@ -2,9 +2,13 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
 
+mod capacity;
+mod configuration;
 mod definitions;
 mod hashes;
 mod kinds;
+mod node_settings;
+mod packed;
 
 use joiner_proxmox::object::{Object, Spec};
 use serde_json::Value;
