@@ -16,6 +16,7 @@ pub mod capacity;
 pub mod configuration;
 pub mod crd;
 pub mod hash;
+pub mod instance_types;
 pub mod node_class;
 pub mod object;
 pub mod property_string;
@@ -93,3 +94,4 @@ pub const ADDRESSES: &str = "karpenter.proxmox.sinextra.dev/addresses";
 pub const INSTANCE_PRICE: &str = "eks-node-viewer/instance-price";
 
 const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;

@@ -6,6 +6,7 @@ mod capacity;
 mod configuration;
 mod definitions;
 mod hashes;
+mod instance_types;
 mod kinds;
 mod node_settings;
 mod packed;
