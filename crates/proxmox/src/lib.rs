@@ -17,6 +17,7 @@ pub mod configuration;
 pub mod crd;
 pub mod hash;
 pub mod instance_types;
+pub mod ledger;
 pub mod node_class;
 pub mod object;
 pub mod property_string;

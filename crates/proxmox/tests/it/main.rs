@@ -8,6 +8,7 @@ mod definitions;
 mod hashes;
 mod instance_types;
 mod kinds;
+mod ledger;
 mod node_settings;
 mod packed;
 
