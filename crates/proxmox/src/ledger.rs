@@ -10,6 +10,7 @@
 
 pub mod addresses;
 pub mod eui64;
+pub mod ip_config;
 mod rebuild;
 pub mod vmids;
 
@@ -21,7 +22,7 @@ use joiner_cloud::order::ClaimId;
 pub use self::rebuild::{ClaimRecord, Lost};
 use self::{addresses::Addresses, vmids::Vmids};
 use crate::capacity::{
-    host::{Demand, NoRoom, Room},
+    host::{Demand, Host, NoRoom, Room},
     region::Region,
     storage::{NoSpace, StorageKey},
 };
@@ -69,6 +70,12 @@ pub struct Request<'r> {
     pub memory: u64,
     /// The storage of the disk, and its size in bytes.
     pub disk: Option<(&'r str, u64)>,
+}
+
+impl Request<'_> {
+    fn no_room(&self) -> impl Fn(NoRoom) -> Refusal {
+        |why| Refusal::NoRoom { zone: self.zone.to_owned(), why }
+    }
 }
 
 /// Why an instance cannot be made in a zone.
@@ -143,18 +150,13 @@ impl Ledger {
         here.map(|entry| entry.demand.cpus).sum()
     }
 
-    /// Whether an instance fits into a zone, and what it would take.
-    pub fn fits(&self, region: &Region, request: &Request<'_>) -> Result<Demand, Refusal> {
-        let zone = request.zone;
-        let no_zone = || Refusal::NoSuchZone(zone.to_owned());
-        let host = region.hosts.get(zone).ok_or_else(no_zone)?;
-        let room = self.room(region, zone).ok_or_else(no_zone)?;
-        let demand = host
-            .place(&room, region.policy, request.cpus, request.memory)
-            .map_err(|why| Refusal::NoRoom { zone: zone.to_owned(), why })?;
-        self.disk(region, request)
-            .map_err(|why| Refusal::NoSpace { zone: zone.to_owned(), why })?;
-        Ok(demand)
+    /// Whether an instance fits into a zone.
+    pub fn fits(&self, region: &Region, request: &Request<'_>) -> Result<(), Refusal> {
+        let (host, room) = self.host(region, request.zone)?;
+        host.check(&room, region.policy, request.cpus, request.memory)
+            .map_err(request.no_room())?;
+        self.disk(region, request)?;
+        Ok(())
     }
 
     /// Takes what an instance needs. A claim that has something already keeps it, whatever is asked
@@ -167,8 +169,11 @@ impl Ledger {
     ) -> Result<&Entry, Refusal> {
         let uid = &request.claim.uid;
         if !self.entries.contains_key(uid) {
-            let demand = self.fits(region, request)?;
-            let disk = self.disk(region, request).ok().flatten();
+            let (host, room) = self.host(region, request.zone)?;
+            let demand = host
+                .place(&room, region.policy, request.cpus, request.memory)
+                .map_err(request.no_room())?;
+            let disk = self.disk(region, request)?;
             let vmid = self.free_vmid(region, now)?;
             let entry = Entry {
                 claim: request.claim.clone(),
@@ -226,6 +231,12 @@ impl Ledger {
         true
     }
 
+    /// A host and what it has left.
+    fn host<'r>(&self, region: &'r Region, zone: &str) -> Result<(&'r Host, Room), Refusal> {
+        let found = region.hosts.get(zone).zip(self.room(region, zone));
+        found.ok_or_else(|| Refusal::NoSuchZone(zone.to_owned()))
+    }
+
     /// Entries that the region's resource list does not count.
     fn counted(&self, region: &Region) -> impl Iterator<Item = &Entry> {
         self.entries.values().filter(|entry| entry.region == region.name && !entry.is_running)
@@ -236,14 +247,15 @@ impl Ledger {
         &self,
         region: &Region,
         request: &Request<'_>,
-    ) -> Result<Option<(StorageKey, u64)>, NoSpace> {
+    ) -> Result<Option<(StorageKey, u64)>, Refusal> {
         let Some((storage, needed)) = request.disk else { return Ok(None) };
-        let key = region.storages.of_host(storage, request.zone)?;
+        let refused = |why| Refusal::NoSpace { zone: request.zone.to_owned(), why };
+        let key = region.storages.of_host(storage, request.zone).map_err(refused)?;
         let reserved = self.counted(region).filter_map(|entry| entry.disk.as_ref());
         let reserved: u64 = reserved.filter(|(own, _)| *own == key).map(|(_, bytes)| bytes).sum();
         let free = region.storages.free(&key).saturating_sub(reserved);
         if needed > free {
-            return Err(NoSpace::Full { storage: storage.to_owned(), needed, free });
+            return Err(refused(NoSpace::Full { storage: storage.to_owned(), needed, free }));
         }
         Ok(Some((key, needed)))
     }

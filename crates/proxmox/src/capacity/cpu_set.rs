@@ -50,6 +50,16 @@ impl CpuSet {
         self.0[at] |= 1 << (cpu % 64);
     }
 
+    /// Adds all CPUs of another set.
+    pub fn add(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            *own |= other;
+        }
+    }
+
     /// The CPUs of both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {

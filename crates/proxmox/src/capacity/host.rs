@@ -143,13 +143,14 @@ impl Host {
                 counted = counted.saturating_add(demand.cpus);
                 continue;
             };
-            pinned = pinned.union(&pinning.cpus.difference(&self.reserved_cpus));
+            pinned.add(&pinning.cpus);
             for binding in &pinning.numa {
                 if let Some(free) = numa.get_mut(&binding.node) {
                     *free = free.saturating_sub(binding.memory_mib.saturating_mul(MIB));
                 }
             }
         }
+        let pinned = pinned.difference(&self.reserved_cpus);
         let all = &self.topology.cpus;
         let common = all.difference(&self.reserved_cpus).difference(&pinned);
         let to_give = stretched(u64::from(common.len()), self.cpu_overcommit) as u32;
@@ -174,6 +175,18 @@ impl Host {
         cpus: u32,
         memory: u64,
     ) -> Result<Demand, NoRoom> {
+        self.check(room, policy, cpus, memory)?;
+        let pinning = match policy {
+            Policy::Static if self.topology.is_known() => {
+                Some(Pinning::choose(&self.topology, room, cpus, memory)?)
+            }
+            Policy::Static | Policy::Simple => None,
+        };
+        Ok(Demand { cpus, memory, pinning })
+    }
+
+    /// Why an instance does not fit into this room, if it does not. Choosing its CPUs takes longer.
+    pub fn check(&self, room: &Room, policy: Policy, cpus: u32, memory: u64) -> Result<(), NoRoom> {
         if let Some(why) = self.out_of_use {
             return Err(NoRoom::OutOfUse(why));
         }
@@ -186,16 +199,13 @@ impl Host {
         if memory > room.memory {
             return Err(NoRoom::Memory { needed: memory, free: room.memory });
         }
-        let pinning = match policy {
-            Policy::Static if self.topology.is_known() => {
-                if room.unread > 0 {
-                    return Err(NoRoom::Unread(room.unread));
-                }
-                Some(Pinning::choose(&self.topology, room, cpus, memory)?)
+        if policy == Policy::Static && self.topology.is_known() {
+            if room.unread > 0 {
+                return Err(NoRoom::Unread(room.unread));
             }
-            Policy::Static | Policy::Simple => None,
-        };
-        Ok(Demand { cpus, memory, pinning })
+            Pinning::candidates(&self.topology, room, cpus, memory)?;
+        }
+        Ok(())
     }
 
     /// How a log shows what is left.

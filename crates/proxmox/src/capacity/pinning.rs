@@ -63,19 +63,34 @@ impl Pinning {
         cpus: u32,
         memory: u64,
     ) -> Result<Self, NotPinned> {
+        let free = Self::candidates(topology, room, cpus, memory)?;
+        let taken = packed::take(topology, &free, cpus)
+            .ok_or(NotPinned::Cpus { needed: cpus, free: free.len() })?;
+        Ok(Self { numa: shares(topology, &taken, memory / MIB), cpus: taken })
+    }
+
+    /// The CPUs that an instance is given some of. There are enough.
+    pub(super) fn candidates(
+        topology: &Topology,
+        room: &Room,
+        cpus: u32,
+        memory: u64,
+    ) -> Result<CpuSet, NotPinned> {
         let enough = |node: &&u32| room.numa.get(node).is_some_and(|free| *free >= memory);
         let nodes: Vec<&u32> = topology.numa_nodes.keys().filter(enough).collect();
         if nodes.is_empty() {
             let most = room.numa.values().max().copied().unwrap_or_default();
             return Err(NotPinned::Memory { needed_mib: memory / MIB, most_mib: most / MIB });
         }
-        let with_memory = nodes
-            .into_iter()
-            .fold(CpuSet::default(), |cpus, node| cpus.union(&topology.numa_nodes[node]));
+        let mut with_memory = CpuSet::default();
+        for node in nodes {
+            with_memory.add(&topology.numa_nodes[node]);
+        }
         let free = room.common.intersection(&with_memory);
-        let taken = packed::take(topology, &free, cpus)
-            .ok_or(NotPinned::Cpus { needed: cpus, free: free.len() })?;
-        Ok(Self { numa: shares(topology, &taken, memory / MIB), cpus: taken })
+        if cpus > free.len() {
+            return Err(NotPinned::Cpus { needed: cpus, free: free.len() });
+        }
+        Ok(free)
     }
 
     /// What the configuration of a virtual machine binds it to; none where it may run anywhere.
