@@ -200,6 +200,16 @@ impl Object<Spec> {
         entries.filter_map(|entry| TemplateZone::parse(entry)).collect()
     }
 
+    /// The template that instances in a zone are cloned from: the one with the highest number where
+    /// several are there, so that creation and drift mean the same one.
+    ///
+    /// COMPAT: upstream takes any of them.
+    pub fn template_in(&self, region: &str, zone: &str) -> Option<u32> {
+        let zones = self.selected_zones().into_iter();
+        let here = zones.filter(|own| own.region == region && own.zone == zone);
+        here.map(|own| own.template).max()
+    }
+
     /// The size of the first disk in bytes; none keeps the template's.
     ///
     /// COMPAT: upstream ends with a panic where the size is left out.

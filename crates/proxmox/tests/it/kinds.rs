@@ -96,6 +96,19 @@ fn the_status_of_a_class_says_where_it_can_be_used() {
     assert_eq!(class.selected_zones(), [zone]);
 }
 
+/// Upstream: takes any of them, so that instances drift back and forth.
+#[test]
+fn of_several_templates_in_a_zone_the_one_with_the_highest_number_counts() {
+    let class = NodeClass::read(&json!({
+        "metadata": {"name": "general"},
+        "status": {"selectedZones": ["r/a/101", "r/a/900", "r/a/102", "r/b/7", "s/a/999"]},
+    }))
+    .unwrap();
+    assert_eq!(class.template_in("r", "a"), Some(900));
+    assert_eq!(class.template_in("r", "b"), Some(7));
+    assert_eq!(class.template_in("r", "c"), None);
+}
+
 /// Upstream: a name without a dot ends the program.
 #[test]
 fn an_image_without_an_extension_is_told() {
