@@ -230,10 +230,14 @@ impl Addresses {
         }
     }
 
-    /// What is to be written down for the next start: addresses that were given back, and when.
-    pub fn released(&self, now: Timestamp) -> Vec<(IpAddr, Timestamp)> {
+    /// What is to be written down for the next start: addresses that were given back, and when. None
+    /// while that is not known of all addresses; a record would say that it were.
+    pub fn released(&self, now: Timestamp) -> Option<Vec<(IpAddr, Timestamp)>> {
+        if self.all_until.is_some_and(|until| until > now) {
+            return None;
+        }
         let waiting = self.quarantined.iter().filter(|(_, until)| **until > now);
-        waiting.map(|(address, until)| (*address, begin(*until))).collect()
+        Some(waiting.map(|(address, until)| (*address, begin(*until))).collect())
     }
 
     /// The IPv4 addresses of a claim.

@@ -393,7 +393,8 @@ fn an_address_waits_across_a_restart() {
     let own = before.reserve(pool("10.0.0.0/30"), None, "a", at(0)).unwrap();
     before.bind("a", own.into());
     before.release("a", at(100));
-    let record = before.released(at(150)).into_iter().map(|(own, at)| (own, Some(at))).collect();
+    let record = before.released(at(150)).expect("it is known");
+    let record = record.into_iter().map(|(own, at)| (own, Some(at))).collect();
 
     let restarted = |released: &Released| {
         let mut after = Addresses::default();
@@ -412,6 +413,8 @@ fn an_address_waits_across_a_restart() {
     let unknown = Released::of_record(None, true);
     assert!(taken(&mut restarted(&unknown), "10.0.0.0/30", &["b"], 499)[0].contains("free at"));
     assert_eq!(taken(&mut restarted(&unknown), "10.0.0.0/30", &["b"], 500), ["10.0.0.1"]);
+    assert_eq!(restarted(&unknown).released(at(499)), None);
+    assert_eq!(restarted(&unknown).released(at(500)), Some(Vec::new()));
     let never = Released::of_record(None, false);
     assert_eq!(taken(&mut restarted(&never), "10.0.0.0/30", &["b"], 200), ["10.0.0.1"]);
 }
