@@ -4,6 +4,7 @@
 //! known here, and the order, stay as they are, because Proxmox VE drops what is left out.
 
 pub mod adapters;
+pub mod disks;
 pub mod firewall;
 pub mod smbios;
 pub mod tags;
