@@ -5,6 +5,9 @@
 //! number, so this repeats, bit by bit, how Karpenter's hash library (`hashstructure`, format 2)
 //! walks the Go types: a struct is hashed under its Go name and a field under its Go name, fields
 //! that have Go's zero value are passed over, and lists are sets.
+//!
+//! The steps of that walk are public: hashes of other kinds that come from the same library are made
+//! of them too.
 
 use std::collections::BTreeMap;
 
@@ -102,8 +105,9 @@ fn time(time: &Time) -> u64 {
     structure("Time", [("Time", Some(fnv(&binary)))])
 }
 
-/// A struct with the given Go name and those of its fields that are not zero, in Go's order.
-fn structure<'f>(name: &str, fields: impl IntoIterator<Item = (&'f str, Option<u64>)>) -> u64 {
+/// The number of a struct with the given Go name, made of those of its fields that are not zero, in
+/// Go's order.
+pub fn structure<'f>(name: &str, fields: impl IntoIterator<Item = (&'f str, Option<u64>)>) -> u64 {
     fields
         .into_iter()
         .filter_map(|(field, value)| Some(ordered(text(field), value?)))
@@ -114,8 +118,9 @@ fn map(map: &BTreeMap<String, String>) -> u64 {
     finish(set(map.iter().map(|(key, value)| ordered(text(key), text(value)))))
 }
 
-/// Equal elements cancel each other out. That is the library's doing and cannot be mended here.
-fn set(elements: impl Iterator<Item = u64>) -> u64 {
+/// The number of a list of elements. Equal elements cancel each other out: the library does so, and
+/// the number has to be the same.
+pub fn set(elements: impl Iterator<Item = u64>) -> u64 {
     elements.fold(0, |hash, element| hash ^ element)
 }
 
@@ -124,11 +129,13 @@ pub fn text(text: &str) -> u64 {
     fnv(text.as_bytes())
 }
 
-fn text_if_any(value: &str) -> Option<u64> {
+/// The number of a text, unless it is empty and so Go's zero value.
+pub fn text_if_any(value: &str) -> Option<u64> {
     (!value.is_empty()).then(|| text(value))
 }
 
-fn int(value: i64) -> u64 {
+/// The number of an integer of 64 bits.
+pub fn int(value: i64) -> u64 {
     fnv(&value.to_le_bytes())
 }
 
@@ -140,8 +147,9 @@ fn finish(hash: u64) -> u64 {
     fnv(&hash.to_le_bytes())
 }
 
-/// FNV-1 with 64 bits.
-fn fnv(bytes: &[u8]) -> u64 {
+/// FNV-1 with 64 bits, which is not FNV-1a. Booleans and shorter integers are hashed as their bytes,
+/// the lowest first.
+pub fn fnv(bytes: &[u8]) -> u64 {
     const OFFSET_BASIS: u64 = 14_695_981_039_346_656_037;
     const PRIME: u64 = 1_099_511_628_211;
 
