@@ -106,7 +106,9 @@ fn look_again(context: &Context, cloud: &str, about: &About) {
         About::Cloud => context.classes_of(cloud).iter().map(|class| class.key()).collect(),
         About::Claim(_) => Vec::new(),
     };
-    keys.into_iter().for_each(|key| context.cache.announce(&Change::LookAgain(key)));
+    for key in keys {
+        context.cache.announce(&Change::LookAgain(key));
+    }
 }
 
 /// The objects that are there to be told about.

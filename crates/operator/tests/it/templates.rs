@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use joiner_cloud::{
     Deletion,
-    class::{KeptOn, SpecHash},
+    class::{ClassKind, KeptOn, SpecHash},
     notes::Note,
     testing::{TEST_NODE_CLASS, TEST_TEMPLATE, test_template_crd},
 };
@@ -113,7 +113,7 @@ async fn a_template_is_no_class_of_a_pool() {
     let providers = &stage.context.providers;
     assert!(providers.serving(TEST_TEMPLATE.group, TEST_TEMPLATE.kind).is_none());
     assert!(providers.judging(TEST_TEMPLATE.group, TEST_TEMPLATE.kind).is_some());
-    let labels: Vec<String> = providers.class_kinds().map(|kind| kind.label()).collect();
+    let labels: Vec<String> = providers.class_kinds().map(ClassKind::label).collect();
     assert_eq!(labels, ["karpenter.test.sh/testnodeclass"]);
 }
 

@@ -61,22 +61,18 @@ impl Vim {
         kind: &str,
         login: impl AsyncFnOnce(&Credentials) -> Result<Option<S>, VimError>,
     ) -> Result<S, VimError> {
-        let result = self.judged(login).await;
+        let attempt = self.account().attempt()?;
+        let result = match login(attempt.credentials()).await {
+            Ok(Some(session)) => {
+                attempt.accepted();
+                Ok(session)
+            }
+            Ok(None) => Err(attempt.refused().into()),
+            Err(error) => Err(error),
+        };
         let told = result.as_ref().err().map_or("ok", VimError::code);
         self.settings().observer.login(kind, told);
         result
-    }
-
-    async fn judged<S>(
-        &self,
-        login: impl AsyncFnOnce(&Credentials) -> Result<Option<S>, VimError>,
-    ) -> Result<S, VimError> {
-        let attempt = self.account().attempt()?;
-        if let Some(session) = login(attempt.credentials()).await? {
-            attempt.accepted();
-            return Ok(session);
-        }
-        Err(attempt.refused().into())
     }
 }
 

@@ -217,6 +217,22 @@ async fn whoever_counts_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_login_that_waits_is_not_counted() {
+    let server = Server::new();
+    server.set_password("other");
+    let notes = Arc::new(Notes::default());
+    let mut settings = VimSettings::new(Credentials::new("joiner", "right"));
+    settings.observer = Arc::clone(&notes) as Arc<dyn Observer>;
+    let vim = server.client_with(settings);
+    for _ in 0..3 {
+        vim.current_time().await.unwrap_err();
+    }
+    let told = notes.0.lock().unwrap().clone();
+    let logins = told.iter().filter(|line| line.starts_with("login "));
+    assert_eq!(logins.collect::<Vec<_>>(), ["login soap InvalidLogin"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_login_that_breaks_is_tried_again_for_those_who_only_ask() {
     let server = Server::new();
     server.reply("Login", Reply::Broken).reply("Login", returned(""));
