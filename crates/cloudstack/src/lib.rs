@@ -17,7 +17,7 @@ pub mod provider_id;
 pub mod resolve;
 pub mod user_data;
 
-use joiner_cloud::class::ClassKind;
+use joiner_cloud::class::{ClassKind, Role};
 
 pub use self::node_class::{
     Bootstrap, CustomShape, GroupRef, NodeClass, ResolvedStatus, SelectorTerm, Spec, StatusGpu,
@@ -36,6 +36,7 @@ pub const NODE_CLASS: ClassKind = ClassKind {
     version: "v1",
     kind: NODE_CLASS_KIND,
     plural: "cloudstacknodeclasses",
+    role: Role::NodeClass,
 };
 
 /// Keeps a class until no claim refers to it.

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use joiner_core::{
     pod::{AffinityTerm, NodeTerm, Pod, PodSpec, Unread},
     reason::{Reason, ReasonId},
+    selector::LabelSelector,
     snapshot::Snapshot,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -127,7 +128,7 @@ impl Scale {
         let terms = spec.affinity.iter().chain(both_ways).chain(preferred);
         terms.for_each(|term| add(self.term(term)));
         for constraint in &spec.spread {
-            let selector = constraint.selector.iter().flat_map(|selector| selector.keys());
+            let selector = constraint.selector.iter().flat_map(LabelSelector::keys);
             let entries = selector.count() + constraint.match_label_keys.len();
             add(self.wish() + entries as u64);
         }

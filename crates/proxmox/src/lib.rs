@@ -25,7 +25,7 @@ pub mod provider_id;
 pub mod template;
 pub mod unmanaged_template;
 
-use joiner_cloud::class::ClassKind;
+use joiner_cloud::class::{ClassKind, Role};
 
 pub use crate::{
     node_class::NodeClass, object::NotReadable, template::Template,
@@ -36,15 +36,15 @@ pub use crate::{
 pub const GROUP: &str = "karpenter.proxmox.sinextra.dev";
 
 /// The kind of classes.
-pub const NODE_CLASS: ClassKind = kind("ProxmoxNodeClass", "proxmoxnodeclasses");
+pub const NODE_CLASS: ClassKind = kind(Role::NodeClass, "ProxmoxNodeClass", "proxmoxnodeclasses");
 /// The kind of templates that are made from images.
-pub const TEMPLATE: ClassKind = kind("ProxmoxTemplate", "proxmoxtemplates");
+pub const TEMPLATE: ClassKind = kind(Role::Ingredient, "ProxmoxTemplate", "proxmoxtemplates");
 /// The kind of templates that are made outside of Joiner.
 pub const UNMANAGED_TEMPLATE: ClassKind =
-    kind("ProxmoxUnmanagedTemplate", "proxmoxunmanagedtemplates");
+    kind(Role::Ingredient, "ProxmoxUnmanagedTemplate", "proxmoxunmanagedtemplates");
 
-const fn kind(kind: &'static str, plural: &'static str) -> ClassKind {
-    ClassKind { group: GROUP, version: "v1alpha1", kind, plural }
+const fn kind(role: Role, kind: &'static str, plural: &'static str) -> ClassKind {
+    ClassKind { role, group: GROUP, version: "v1alpha1", kind, plural }
 }
 
 /// Label: the text before the first dot of the instance type's name.

@@ -97,7 +97,7 @@ impl FleetBuilder {
     /// Changes what an instance's claim says.
     pub fn claim(self, name: &str, change: impl FnOnce(&mut ClaimFacts)) -> Self {
         self.instance(name, |instance| {
-            change(instance.claim.as_mut().expect("an instance of ours"))
+            change(instance.claim.as_mut().expect("an instance of ours"));
         })
     }
 

@@ -11,7 +11,9 @@ impl Clouds {
         let mut of_clouds = String::new();
         for kind in self.iter().filter(|kind| !kind.settings.access.is_empty()) {
             let (told, settings) = (kind.settings.access_told, table(kind.settings.access));
-            of_clouds += &format!("## Of {}\n\n{told}\n\n{settings}\n", kind.title);
+            for part in ["## Of ", kind.title, "\n\n", told, "\n\n", &settings, "\n"] {
+                of_clouds.push_str(part);
+            }
         }
         format!(
             "# Settings\n\nThis page is made from the program by a test (`UPDATE_EXPECT=1 cargo test -p joiner \

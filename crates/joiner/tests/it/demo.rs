@@ -1,5 +1,7 @@
 //! `joiner demo` without a terminal: the story in lines, and the page beside it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{BufRead as _, BufReader, Read as _},
@@ -164,8 +166,8 @@ impl Demo {
         let mut demo = Self { served, talk, page: String::new(), kubeconfig: String::new() };
         let line = demo.line();
         let (page, kubectl) = line.split_once("; ").unwrap();
-        demo.page = page.split_once("http://").unwrap().1.to_owned();
-        demo.kubeconfig = kubectl.trim().strip_prefix("export KUBECONFIG=").unwrap().to_owned();
+        page.split_once("http://").unwrap().1.clone_into(&mut demo.page);
+        kubectl.trim().strip_prefix("export KUBECONFIG=").unwrap().clone_into(&mut demo.kubeconfig);
         demo
     }
 

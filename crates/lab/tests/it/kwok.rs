@@ -148,6 +148,7 @@ async fn a_node_is_ready_within_a_second_and_keeps_what_was_written() {
     assert_eq!(owner["uid"], node["metadata"]["uid"]);
 }
 
+#[expect(clippy::panic, reason = "a test that cannot go on has failed")]
 /// The first second at which the node is in a state, from now on.
 async fn second_when(stage: &mut Stage, name: &str, state: impl Fn(&Value) -> bool) -> i64 {
     for second in 0..120 {

@@ -286,7 +286,9 @@ mod tests {
         table.put(class);
         table.put(template.clone());
         let parts = [Part::of(&keys[0]), Part::of(&keys[1])];
-        parts.iter().for_each(|part| table.begin_list(part));
+        for part in &parts {
+            table.begin_list(part);
+        }
         table.put(template);
         assert_eq!(table.end_list(&parts[1]), []);
         assert_eq!(table.end_list(&parts[0]), [keys[0].clone()]);

@@ -221,7 +221,8 @@ impl Inner {
             spec: Box::new(spec),
         };
         let alone = self.alone(work).await?;
-        let vm = self.cloned(work, &copying, clone).await?;
+        // On the heap, so that the calls around it stay small.
+        let vm = Box::pin(self.cloned(work, &copying, clone)).await?;
         drop(alone);
         self.finish(work, vm).await
     }
@@ -286,7 +287,7 @@ impl Ways for InDatastores<'_> {
         let Some(place) = self.place(choice) else {
             return Err(Refused::Stale(format!("zone {:?} has gone", choice.zone())));
         };
-        self.inner.make(self.work, choice, place, datastore).await
+        Box::pin(self.inner.make(self.work, choice, place, datastore)).await
     }
 
     fn remember(&self, scarce: Scarce) {
