@@ -44,8 +44,9 @@ impl Limiter {
                 state.next = at + state.interval;
                 at
             };
-            if at > now {
-                uncounted(clock.sleep(at - now)).await;
+            let wait = at.saturating_sub(now);
+            if !wait.is_zero() {
+                uncounted(clock.sleep(wait)).await;
             }
             // The server may have had too much while this request waited.
             if self.state().closed_until <= clock.running() {
