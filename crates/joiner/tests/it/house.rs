@@ -91,7 +91,7 @@ fn the_checker_shares_nothing_with_the_planner() {
 #[test]
 fn clouds_know_nothing_of_each_other() {
     let packages = Packages::read();
-    let clouds = ["joiner-kwok", "joiner-vsphere"];
+    let clouds = ["joiner-kwok", "joiner-vsphere", "joiner-cloudstack"];
     for (cloud, other) in clouds.iter().flat_map(|a| clouds.map(|b| (*a, b))) {
         assert!(!packages.closure(cloud).contains(other), "{cloud} is built from {other}");
     }
