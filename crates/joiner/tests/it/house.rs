@@ -143,3 +143,80 @@ fn the_page_of_settings_lists_them_all() {
     expect_test::expect_file!["../../../../docs/settings.md"]
         .assert_eq(&joiner::house::settings_page());
 }
+
+/// The crates of the table in ARCHITECTURE.md, from top to bottom.
+fn listed_crates() -> Vec<String> {
+    let map = read("ARCHITECTURE.md");
+    let table = map.split("## The crates").nth(1).expect("there is a section about crates");
+    let rows = table.lines().skip_while(|line| !line.starts_with("|---"));
+    rows.skip(1)
+        .map_while(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn the_map_lists_every_crate_after_those_that_it_uses() {
+    let (listed, packages) = (listed_crates(), Packages::read());
+    let folders: BTreeSet<String> = std::fs::read_dir(root().join("crates"))
+        .expect("the folder of crates is there")
+        .map(|entry| entry.expect("it can be read").file_name().display().to_string())
+        .collect();
+    assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), folders);
+    let package = |folder: &str| match folder {
+        "joiner" => folder.to_owned(),
+        other => format!("joiner-{other}"),
+    };
+    for (at, folder) in listed.iter().enumerate() {
+        let used = packages.closure(&package(folder));
+        for later in &listed[at + 1..] {
+            assert!(!used.contains(&package(later)), "{folder} uses {later}, which is below it");
+        }
+    }
+}
+
+#[test]
+fn the_map_names_places_that_exist() {
+    let map = read("ARCHITECTURE.md");
+    let named = map.split('`').skip(1).step_by(2);
+    for place in named.filter(|place| place.contains("/src/")) {
+        let path = root().join("crates").join(place.trim_start_matches("crates/"));
+        let is_there = path.exists() || path.with_extension("rs").exists();
+        assert!(is_there, "ARCHITECTURE.md names {place:?}, which does not exist");
+    }
+}
+
+/// The anchor that readers of Markdown give to a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn links_of_the_documentation_lead_somewhere() {
+    let mut pages: Vec<PathBuf> = std::fs::read_dir(root().join("docs"))
+        .expect("the folder of documentation is there")
+        .map(|entry| entry.expect("it can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root().join(page)));
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("it can be read");
+        let targets = text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
+        for target in targets.filter(|target| !target.contains("://") && !target.contains(' ')) {
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let folder = page.parent().expect("a page is in a folder");
+            let path = if path.is_empty() { page.clone() } else { folder.join(path) };
+            assert!(path.exists(), "{}: {target} does not exist", page.display());
+            let headings = || std::fs::read_to_string(&path).expect("a page can be read");
+            let leads = heading.is_empty()
+                || headings().lines().any(|line| line.starts_with('#') && anchor(line) == heading);
+            assert!(leads, "{}: {target} has no such heading", page.display());
+        }
+    }
+}
