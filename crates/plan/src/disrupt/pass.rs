@@ -295,7 +295,7 @@ impl<'s> Pass<'s> {
                 reasons: self.stays.remove(&at).unwrap_or_default(),
             });
         }
-        staying.sort_by(|a, b| (&a.node, &a.claim).cmp(&(&b.node, &b.claim)));
+        staying.sort_by(|left, right| (&left.node, &left.claim).cmp(&(&right.node, &right.claim)));
         let restless = self.totals.into_iter().filter(|(_, totals)| totals.unrest.is_restless());
         let restless = restless.map(|(pool, totals)| Restless {
             node_pool: pool.to_owned(),
