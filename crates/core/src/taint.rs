@@ -147,7 +147,7 @@ impl Toleration {
             TolerationOperator::Equal => self.value == taint.value,
             TolerationOperator::Exists => true,
             TolerationOperator::Lt => numbers().is_some_and(|(taint, ours)| taint < ours),
-            TolerationOperator::Gt => numbers().is_some_and(|(taint, own)| taint > own),
+            TolerationOperator::Gt => numbers().is_some_and(|(taint, ours)| taint > ours),
         }
     }
 }

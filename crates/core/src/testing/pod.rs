@@ -278,7 +278,7 @@ impl PodBuilder {
 
     /// `count` pods of one workload, named `<name>-0` and so on, that share all common fields.
     pub fn replicas(self, count: usize) -> Vec<Pod> {
-        self.replicas_named(|name, i| format!("{name}-{i}"), count)
+        self.replicas_named(|name, index| format!("{name}-{index}"), count)
     }
 
     fn replicas_named(self, name: impl Fn(&str, usize) -> String, count: usize) -> Vec<Pod> {

@@ -326,18 +326,18 @@ fn bare(pod: &str) -> Reason {
 }
 
 /// The best ratio of savings to eviction cost first; equal ones by name.
-pub(super) fn by_ratio(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
-    b.ratio().total_cmp(&a.ratio()).then_with(|| a.name().cmp(b.name()))
+pub(super) fn by_ratio(left: &Removable<'_>, right: &Removable<'_>) -> Ordering {
+    right.ratio().total_cmp(&left.ratio()).then_with(|| left.name().cmp(right.name()))
 }
 
 /// The most expensive first; equal ones by name.
-pub(super) fn by_price(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
-    b.price.total_cmp(&a.price).then_with(|| a.name().cmp(b.name()))
+pub(super) fn by_price(left: &Removable<'_>, right: &Removable<'_>) -> Ordering {
+    right.price.total_cmp(&left.price).then_with(|| left.name().cmp(right.name()))
 }
 
 /// The lowest eviction cost first; equal ones by price, the most expensive first.
-pub(super) fn by_cost(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
-    a.cost.total_cmp(&b.cost).then_with(|| by_price(a, b))
+pub(super) fn by_cost(left: &Removable<'_>, right: &Removable<'_>) -> Ordering {
+    left.cost.total_cmp(&right.cost).then_with(|| by_price(left, right))
 }
 
 /// The first candidate of each pool, then the second of each, and so on. Within a pool the order stays. Pools take
