@@ -1,10 +1,9 @@
-//! The hash by which a claim remembers the template it was made from.
+//! The hash of the template that a claim was made from.
 //!
-//! Karpenter writes this number on pools and claims and replaces every node whose number differs
-//! from its pool's. A cluster that moves to Joiner keeps its nodes only if both compute the same
-//! number, so this repeats, bit by bit, how Karpenter's hash library (`hashstructure`, format 2)
-//! walks the Go types: a struct is hashed under its Go name and a field under its Go name, fields
-//! that have Go's zero value are passed over, and lists are sets.
+//! Karpenter writes this hash on pools and claims, and replaces every node whose hash differs from its pool's. A
+//! cluster that moves to Joiner keeps its nodes only if both compute the same hash. So this repeats exactly how
+//! Karpenter's hash library (`hashstructure`, format 2) walks the Go types. A struct is hashed under its Go name
+//! and a field under its Go name. Fields with Go's zero value are skipped, and lists are sets.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +14,10 @@ use crate::{
     node_pool::{NodeClaimTemplate, NodeClaimTemplateSpec, TemplateMetadata},
 };
 
-/// Goes next to the hash. A claim with another version gets a new hash instead of being replaced.
+/// The version that is stored with the hash. A claim with another version gets a new hash and is not replaced.
 pub const NODE_POOL_HASH_VERSION: &str = "v3";
 
-/// The hash of a pool's template. Requirements are not part of it: they are compared with the
-/// node's labels instead.
+/// The hash of a pool's template. Requirements are excluded: they are compared with the node's labels instead.
 pub fn node_pool_hash(template: &NodeClaimTemplate) -> u64 {
     structure(
         "NodeClaimTemplate",
@@ -30,7 +28,7 @@ pub fn node_pool_hash(template: &NodeClaimTemplate) -> u64 {
     )
 }
 
-/// Nothing if neither map is there, because the Go struct is then zero and passed over.
+/// `None` if both maps are missing, because the Go struct is then zero and skipped.
 fn metadata(metadata: &TemplateMetadata) -> Option<u64> {
     let labels = metadata.labels.as_ref().map(map);
     let annotations = metadata.annotations.as_ref().map(map);
@@ -40,9 +38,12 @@ fn metadata(metadata: &TemplateMetadata) -> Option<u64> {
 
 fn spec(spec: &NodeClaimTemplateSpec) -> u64 {
     let grace_period = spec.termination_grace_period.as_ref().map(|duration| {
-        structure("Duration", [("Duration", Some(duration.nanos()).filter(|n| *n != 0).map(int))])
+        structure(
+            "Duration",
+            [("Duration", Some(duration.nanos()).filter(|nanos| *nanos != 0).map(int))],
+        )
     });
-    // The Go type holds a pointer, so that, unlike above, zero is not passed over and `Never` is.
+    // The Go type holds a pointer, so here zero is included and `Never` is skipped.
     let expire_after = spec.expire_after.as_ref().and_then(|duration| {
         let nanos = duration.nanos()?;
         Some(structure("NillableDuration", [("Duration", Some(int(nanos)))]))
@@ -84,11 +85,11 @@ fn node_class(reference: &NodeClassReference) -> u64 {
     )
 }
 
-/// A time in the binary form of Go's `time.Time`: a version, seconds since the year 1,
-/// nanoseconds, and the offset of the time zone in minutes.
+/// A time in the binary form of Go's `time.Time`: a version, seconds since the year 1, nanoseconds, and the offset
+/// of the time zone in minutes.
 ///
-/// COMPAT: Karpenter's number depends on the time zone its process runs in; this is the number of
-/// a process that runs in UTC, as its published images do.
+/// COMPAT: Karpenter's hash depends on the time zone of its process. This is the hash of a process in UTC, as in
+/// its published images.
 fn time(time: &Time) -> u64 {
     const SECONDS_FROM_YEAR_1_TO_1970: i64 = 62_135_596_800;
 
@@ -102,7 +103,7 @@ fn time(time: &Time) -> u64 {
     structure("Time", [("Time", Some(fnv(&binary)))])
 }
 
-/// A struct with the given Go name and those of its fields that are not zero, in Go's order.
+/// A struct with the given Go name and its fields that are not zero, in Go's order.
 fn structure<'f>(name: &str, fields: impl IntoIterator<Item = (&'f str, Option<u64>)>) -> u64 {
     fields
         .into_iter()
@@ -114,12 +115,12 @@ fn map(map: &BTreeMap<String, String>) -> u64 {
     finish(set(map.iter().map(|(key, value)| ordered(text(key), text(value)))))
 }
 
-/// Equal elements cancel each other out. That is the library's doing and cannot be mended here.
+/// Equal elements cancel each other out. That is the library's behaviour, which the hash must repeat.
 fn set(elements: impl Iterator<Item = u64>) -> u64 {
     elements.fold(0, |hash, element| hash ^ element)
 }
 
-/// The number of a text: equal for equal texts, whoever asks.
+/// The hash of a text.
 pub fn text(text: &str) -> u64 {
     fnv(text.as_bytes())
 }
