@@ -134,7 +134,7 @@ impl OneClaim<'_, '_> {
         let types: Box<dyn Iterator<Item = usize>> =
             if cut { Box::new(all) } else { Box::new(self.shape.types.iter().copied()) };
         let mut loads = BTreeSet::new();
-        for load in types.map(|i| &self.shape.pool.types[i].daemons) {
+        for load in types.map(|number| &self.shape.pool.types[number].daemons) {
             if loads.insert(Rc::as_ptr(load)) {
                 for (most, possible) in daemons.iter_mut().zip(&load.possible) {
                     *most = (*most).max(*possible);
@@ -142,10 +142,10 @@ impl OneClaim<'_, '_> {
             }
         }
         let stated = columns.row(requests);
-        for (i, resource) in columns.names().iter().enumerate() {
-            if stated[i] < least[i] || stated[i] > least[i] + daemons[i] {
-                let [stated, least, daemons] =
-                    [stated[i], least[i], daemons[i]].map(|nanos| columns.quantity(i, nanos));
+        for (column, resource) in columns.names().iter().enumerate() {
+            if stated[column] < least[column] || stated[column] > least[column] + daemons[column] {
+                let [stated, least, daemons] = [stated[column], least[column], daemons[column]]
+                    .map(|nanos| columns.quantity(column, nanos));
                 let message = format!(
                     "its requests say {stated} of {resource}; its pods ask for {least}, and \
                      daemons for up to {daemons}"

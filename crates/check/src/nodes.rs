@@ -71,8 +71,8 @@ impl OneNode<'_, '_> {
                 findings.add(Rule::Taint, pod.key(), message);
             }
             // Field selectors are not checked for a pod that moves.
-            let alternatives = spec.alternatives().iter().enumerate().filter(|(i, _)| {
-                let term = spec.spec.node_affinity.get(*i);
+            let alternatives = spec.alternatives().iter().enumerate().filter(|(alternative, _)| {
+                let term = spec.spec.node_affinity.get(*alternative);
                 pod.role == Role::Moving || !term.is_some_and(|term| term.has_fields)
             });
             let wanted = alternatives.map(|(_, wanted)| wanted);
@@ -142,10 +142,10 @@ impl OneNode<'_, '_> {
         let wanted = self.facts.requests(self.pods);
         let mut room = Room::of(&self.node.allocatable, columns);
         let mut overdrawn = None;
-        for (i, name) in columns.names().iter().enumerate() {
+        for (column, name) in columns.names().iter().enumerate() {
             if self.node.allocatable.contains(name) {
-                room.amounts[i] -= used[i];
-                if room.amounts[i] < 0 {
+                room.amounts[column] -= used[column];
+                if room.amounts[column] < 0 {
                     overdrawn = Some(format!("more of {name} is taken than there is"));
                 }
             }

@@ -57,7 +57,7 @@ impl<'a> PodFinder<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let numbers = snapshot.pods.iter().enumerate();
         Self {
-            numbers: numbers.map(|(i, pod)| ((&*pod.namespace, &*pod.name), i)).collect(),
+            numbers: numbers.map(|(number, pod)| ((&*pod.namespace, &*pod.name), number)).collect(),
             seen: vec![false; snapshot.pods.len()],
         }
     }
@@ -90,8 +90,12 @@ impl<'a> NodeFinder<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let nodes = || snapshot.nodes.iter().enumerate();
         Self {
-            by_node: nodes().filter_map(|(i, node)| Some((node.node.as_deref()?, i))).collect(),
-            by_claim: nodes().filter_map(|(i, node)| Some((node.claim.as_deref()?, i))).collect(),
+            by_node: nodes()
+                .filter_map(|(number, node)| Some((node.node.as_deref()?, number)))
+                .collect(),
+            by_claim: nodes()
+                .filter_map(|(number, node)| Some((node.claim.as_deref()?, number)))
+                .collect(),
         }
     }
 
@@ -123,9 +127,9 @@ pub(crate) fn check(
     placement: &Placement,
     findings: &mut Findings,
 ) {
-    for (i, claim) in plan.claims.iter().enumerate() {
+    for (number, claim) in plan.claims.iter().enumerate() {
         if claim.pods.is_empty() {
-            let subject = format!("claims[{i}] of pool {}", claim.node_pool);
+            let subject = format!("claims[{number}] of pool {}", claim.node_pool);
             findings.add(Rule::ClaimEmpty, subject, "nobody needs it");
         }
     }

@@ -77,7 +77,8 @@ impl<'a> PoolFacts<'a> {
                 rooms: rooms(of, columns),
             })
             .collect();
-        let by_name = types.iter().enumerate().map(|(i, each)| (&*each.of.name, i)).collect();
+        let by_name =
+            types.iter().enumerate().map(|(number, each)| (&*each.of.name, number)).collect();
         Self { pool, template, types, by_name }
     }
 

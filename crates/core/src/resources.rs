@@ -130,8 +130,8 @@ impl Resources {
 impl Display for Resources {
     /// `cpu 2, memory 4Gi`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (i, (name, quantity)) in self.iter().enumerate() {
-            if i > 0 {
+        for (index, (name, quantity)) in self.iter().enumerate() {
+            if index > 0 {
                 f.write_str(", ")?;
             }
             write!(f, "{name} {quantity}")?;

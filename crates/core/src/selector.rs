@@ -119,8 +119,8 @@ impl Display for LabelSelector {
         if self.terms.is_empty() {
             return f.write_str("<everything>");
         }
-        for (i, term) in self.terms.iter().enumerate() {
-            let comma = if i > 0 { "," } else { "" };
+        for (index, term) in self.terms.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
             write!(f, "{comma}{term}")?;
         }
         Ok(())

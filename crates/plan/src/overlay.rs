@@ -208,7 +208,7 @@ fn targets<'c>(overlay: &Overlay, pools: &'c [NodePool], catalog: &Catalog) -> V
                 .iter()
                 .enumerate()
                 .filter(|(_, offering)| offering.serves(&wanted, &catalog.well_known))
-                .map(|(i, _)| i)
+                .map(|(index, _)| index)
                 .collect();
             if !offerings.is_empty() {
                 targets.push(Target { pool: &pool.name, index, offerings });

@@ -111,7 +111,11 @@ fn collect(folder: &Path, crds: &mut Vec<Value>) -> Result<(), String> {
             let text = fs::read_to_string(&path).map_err(|error| about(&path, &error))?;
             let documents: Vec<Value> =
                 serde_saphyr::from_multiple(&text).map_err(|error| about(&path, &error))?;
-            crds.extend(documents.into_iter().filter(|d| d["kind"] == "CustomResourceDefinition"));
+            crds.extend(
+                documents
+                    .into_iter()
+                    .filter(|document| document["kind"] == "CustomResourceDefinition"),
+            );
         }
     }
     Ok(())

@@ -89,7 +89,8 @@ impl Component {
 
     /// The best bound found.
     pub(super) fn bound(&self) -> f64 {
-        let cheapest: Vec<f64> = self.demands.iter().map(|(c, d)| self.cheapest(*c, d)).collect();
+        let cheapest: Vec<f64> =
+            self.demands.iter().map(|(choices, demand)| self.cheapest(*choices, demand)).collect();
         // Any plan has at least the instance of the pod whose cheapest instance is most expensive.
         let mut best = cheapest.iter().copied().fold(0.0, f64::max);
         let groups = self.best_groups(&cheapest);
@@ -161,8 +162,8 @@ impl Component {
         let mut slope = Slope { value: 0.0, gradient: vec![0.0; weights.len()] };
         let mut charged = vec![0.0; columns];
         for (choices, demand) in &self.demands {
-            for (i, amount) in charged.iter_mut().enumerate() {
-                *amount = weights[i] * demand.requests[i];
+            for (column, amount) in charged.iter_mut().enumerate() {
+                *amount = weights[column] * demand.requests[column];
             }
             let placed: f64 = groups
                 .iter()
@@ -171,7 +172,11 @@ impl Component {
                 .map(|((group, _), weight)| weight / self.places[*group])
                 .sum();
             let share = |each: &Priced| {
-                let by_size: f64 = charged.iter().zip(&each.unit_price).map(|(a, b)| a * b).sum();
+                let by_size: f64 = charged
+                    .iter()
+                    .zip(&each.unit_price)
+                    .map(|(amount, price)| amount * price)
+                    .sum();
                 by_size + each.price * placed
             };
             let fitting = self.choices[*choices].iter().filter(|each| each.holds(&demand.requests));
@@ -180,12 +185,13 @@ impl Component {
                 .min_by(|left, right| left.0.total_cmp(&right.0));
             let Some((share, each)) = cheapest else { continue };
             slope.value += demand.pods * share;
-            for (i, requested) in demand.requests.iter().enumerate() {
-                slope.gradient[i] += demand.pods * requested * each.unit_price[i];
+            for (column, requested) in demand.requests.iter().enumerate() {
+                slope.gradient[column] += demand.pods * requested * each.unit_price[column];
             }
-            for (i, (group, _)) in groups.iter().enumerate() {
+            for (index, (group, _)) in groups.iter().enumerate() {
                 if demand.groups.binary_search(group).is_ok() {
-                    slope.gradient[columns + i] += demand.pods * each.price / self.places[*group];
+                    slope.gradient[columns + index] +=
+                        demand.pods * each.price / self.places[*group];
                 }
             }
         }

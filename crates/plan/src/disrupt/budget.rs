@@ -100,8 +100,8 @@ struct Window {
 fn read_all(rules: &PoolRules, now: Timestamp) -> Result<Vec<Budget>, String> {
     let budgets = rules.budgets.iter().enumerate();
     budgets
-        .map(|(i, budget)| {
-            read(budget, now).map_err(|error| format!("spec.disruption.budgets[{i}].{error}"))
+        .map(|(index, budget)| {
+            read(budget, now).map_err(|error| format!("spec.disruption.budgets[{index}].{error}"))
         })
         .collect()
 }

@@ -172,8 +172,8 @@ pub(super) fn decide_single(pass: &mut Pass<'_>) {
             promising.push((each, proposal.savings));
         }
     }
-    promising.sort_by(|(a, savings_a), (b, savings_b)| {
-        savings_b.total_cmp(savings_a).then_with(|| by_cost(a, b))
+    promising.sort_by(|(left, left_savings), (right, right_savings)| {
+        right_savings.total_cmp(left_savings).then_with(|| by_cost(left, right))
     });
     for each in in_turns(promising.into_iter().map(|(each, _)| each).collect()) {
         if !pass.is_free(each.at) {

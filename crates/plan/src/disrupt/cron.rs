@@ -136,7 +136,8 @@ impl Field {
     }
 
     fn read_part(&self, part: &str) -> Result<(u64, bool), String> {
-        let (range, step) = part.split_once('/').map_or((part, None), |(r, s)| (r, Some(s)));
+        let (range, step) =
+            part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
         let step = match step {
             None => 1,
             Some(text) => match text.parse::<u32>() {

@@ -412,7 +412,7 @@ impl<'s> Solver<'s> {
             return Ok(left);
         }
         let wanted: Vec<String> =
-            attached.iter().map(|(driver, n)| format!("{n} of {driver}")).collect();
+            attached.iter().map(|(driver, count)| format!("{count} of {driver}")).collect();
         let message = format!(
             "no instance type of pool {:?} that would fit can attach the pod's volumes besides those of daemons: {}",
             template.pool.name,

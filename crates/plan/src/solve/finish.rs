@@ -214,11 +214,11 @@ impl<'s> Solver<'s> {
         let kept: Vec<(f64, usize)> = order
             .iter()
             .copied()
-            .filter(|(_, t)| left.contains(*t))
+            .filter(|(_, position)| left.contains(*position))
             .take(self.settings.instance_types_max)
             .collect();
-        let types: Vec<usize> = kept.iter().map(|(_, t)| *t).collect();
-        let name = |t: &usize| template.types[*t].instance_type.name.clone();
+        let types: Vec<usize> = kept.iter().map(|(_, position)| *position).collect();
+        let name = |position: &usize| template.types[*position].instance_type.name.clone();
         let instance_types: Arc<[String]> = types.iter().map(name).collect();
 
         let mut all = self.labels.decode(requirements);
@@ -254,18 +254,18 @@ impl<'s> Solver<'s> {
             .types
             .iter()
             .enumerate()
-            .map(|(t, info)| {
+            .map(|(position, info)| {
                 let offerings = info.instance_type.offerings.iter().zip(&info.offerings);
                 let price = offerings
-                    .filter(|(o, needs)| {
-                        o.available && self.labels.compatible(requirements, **needs, true)
+                    .filter(|(offering, needs)| {
+                        offering.available && self.labels.compatible(requirements, **needs, true)
                     })
-                    .map(|(o, _)| o.price)
+                    .map(|(offering, _)| offering.price)
                     .fold(f64::INFINITY, f64::min);
-                (price, t)
+                (price, position)
             })
             .collect();
-        let name = |t: usize| &template.types[t].instance_type.name;
+        let name = |position: usize| &template.types[position].instance_type.name;
         order.sort_by(|left, right| {
             left.0.total_cmp(&right.0).then_with(|| name(left.1).cmp(name(right.1)))
         });

@@ -421,7 +421,9 @@ impl<'s> Template<'s> {
 /// Available offerings, grouped by the size they give the instance. The type's own size comes first.
 fn offering_groups(instance_type: &InstanceType) -> Vec<Vec<usize>> {
     let mut groups: Vec<(&Resources, &Resources, Vec<usize>)> = Vec::new();
-    for (at, offering) in instance_type.offerings.iter().enumerate().filter(|(_, o)| o.available) {
+    for (at, offering) in
+        instance_type.offerings.iter().enumerate().filter(|(_, offering)| offering.available)
+    {
         let same = groups.iter_mut().find(|(capacity, overhead, _)| {
             **capacity == offering.capacity && **overhead == offering.overhead
         });
