@@ -1,9 +1,10 @@
-//! The hash of the template that a claim was made from.
+//! The hash by which a claim remembers the template it was made from.
 //!
-//! Karpenter writes this hash on pools and claims, and replaces every node whose hash differs from its pool's. A
-//! cluster that moves to Joiner keeps its nodes only if both compute the same hash. So this repeats exactly how
-//! Karpenter's hash library (`hashstructure`, format 2) walks the Go types. A struct is hashed under its Go name
-//! and a field under its Go name. Fields with Go's zero value are skipped, and lists are sets.
+//! Karpenter writes this number on pools and claims and replaces every node whose number differs
+//! from its pool's. A cluster that moves to Joiner keeps its nodes only if both compute the same
+//! number, so this repeats, bit by bit, how Karpenter's hash library (`hashstructure`, format 2)
+//! walks the Go types: a struct is hashed under its Go name and a field under its Go name, fields
+//! that have Go's zero value are passed over, and lists are sets.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +104,7 @@ fn time(time: &Time) -> u64 {
     structure("Time", [("Time", Some(fnv(&binary)))])
 }
 
-/// A struct with the given Go name and its fields that are not zero, in Go's order.
+/// A struct with the given Go name and those of its fields that are not zero, in Go's order.
 fn structure<'f>(name: &str, fields: impl IntoIterator<Item = (&'f str, Option<u64>)>) -> u64 {
     fields
         .into_iter()
@@ -115,7 +116,7 @@ fn map(map: &BTreeMap<String, String>) -> u64 {
     finish(set(map.iter().map(|(key, value)| ordered(text(key), text(value)))))
 }
 
-/// Equal elements cancel each other out. That is the library's behaviour, which the hash must repeat.
+/// Equal elements cancel each other out. That is the library's doing and cannot be mended here.
 fn set(elements: impl Iterator<Item = u64>) -> u64 {
     elements.fold(0, |hash, element| hash ^ element)
 }
