@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::null;
 
-/// A type: a name with an optional DNS domain in front.
+/// The pattern of a type: a name with an optional DNS domain in front.
 const TYPE: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
-/// A reason: a word that programs can compare.
+/// The pattern of a reason: a word for programs.
 const REASON: &str = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
 
 /// One aspect of the object's state.
@@ -50,7 +50,7 @@ impl Condition {
     }
 }
 
-/// The condition of this type, if it was ever reported.
+/// The condition of this type, if it is present.
 pub fn find<'c>(conditions: &'c [Condition], type_: &str) -> Option<&'c Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
 }

@@ -1,4 +1,4 @@
-//! The CRDs of our kinds.
+//! The CRDs of Joiner's kinds.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceValidation,
@@ -14,12 +14,12 @@ use crate::{
 
 /// The CRDs of all kinds of this crate, in the order in which they are printed.
 ///
-/// Use these and not the `crd()` of a kind: that one is kube's, and differs from Karpenter's.
+/// Use these instead of the `crd()` of a kind: that one is derived by kube, and differs from Karpenter's.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     karpenter_crds().into_iter().chain([kwok_node_class()]).collect()
 }
 
-/// The CRDs of the kinds that belong to no cloud, in the order in which they are printed.
+/// The CRDs of the kinds that are independent of a cloud, in the order in which they are printed.
 pub fn karpenter_crds() -> Vec<CustomResourceDefinition> {
     vec![
         crd::<NodePool>(schema_of::<NodePool>()),
@@ -37,14 +37,14 @@ pub fn kwok_node_class() -> CustomResourceDefinition {
 /// A CRD as a YAML document, without a separator.
 pub fn to_yaml(crd: &CustomResourceDefinition) -> String {
     let document = serde_json::to_value(crd).expect("a CRD is made of maps, lists and scalars");
-    // Patterns and rules are easier to read and to search on one line.
+    // Long patterns and rules stay on one line, so that they can be read and searched.
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     serde_saphyr::to_string_with_options(&plain(&document), options)
         .expect("what is JSON can be written as YAML")
 }
 
-/// A kind's names, columns and subresources, which kube knows, with the schema, which is ours:
-/// kube would make optional fields nullable, and Karpenter's are not.
+/// A CRD with kube's names, columns and subresources, and our schema. Kube would make optional fields nullable, and
+/// Karpenter's are not.
 fn crd<K: CustomResourceExt>(schema: Value) -> CustomResourceDefinition {
     let mut crd = K::crd();
     crd.spec.names.list_kind = Some(format!("{}List", crd.spec.names.kind));
@@ -56,7 +56,7 @@ fn crd<K: CustomResourceExt>(schema: Value) -> CustomResourceDefinition {
     crd
 }
 
-/// The schema of a whole object. The derived one leaves out the fields that all objects have.
+/// The schema of a whole object. The derived schema lacks the fields that all objects have.
 fn schema_of<K: JsonSchema>() -> Value {
     let mut schema = schema::of::<K>();
     let properties = &mut schema["properties"];
@@ -72,7 +72,7 @@ fn schema_of<K: JsonSchema>() -> Value {
     schema
 }
 
-/// A class that says nothing about itself is legal.
+/// A class without a `spec` is valid.
 fn without_required_spec(mut schema: Value) -> Value {
     schema.as_object_mut().map(|keywords| keywords.remove("required"));
     schema

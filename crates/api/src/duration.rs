@@ -1,14 +1,14 @@
-//! Lengths of time, as Go writes them.
+//! Durations in Go's notation.
 //!
-//! Both types keep the text they were read from, so that an object is written back as its author
-//! wrote it and tools that compare manifests see no change.
+//! Both types keep the text they were parsed from. So an object is written back as its author wrote it, and tools
+//! that compare manifests see no change.
 
 use std::{fmt, str::FromStr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The text that stands for no duration at all.
+/// The text for no duration.
 const NEVER: &str = "Never";
 
 /// A length of time, such as `1h30m`.
@@ -26,7 +26,7 @@ impl Duration {
         self.nanos
     }
 
-    /// The text it was read from.
+    /// The text it was parsed from.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -42,23 +42,23 @@ pub struct NillableDuration {
 }
 
 impl NillableDuration {
-    /// No duration at all.
+    /// No duration.
     pub fn never() -> Self {
         Self { text: NEVER.to_owned(), nanos: None }
     }
 
-    /// The length in nanoseconds; none for `Never`.
+    /// The length in nanoseconds; `None` for `Never`.
     pub fn nanos(&self) -> Option<i64> {
         self.nanos
     }
 
-    /// The text it was read from.
+    /// The text it was parsed from.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 }
 
-/// A text that is no duration.
+/// The error for a text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is no duration ({problem}); write it as 720h or 1h30m{}", or_never(*.nillable))]
 pub struct DurationError {
@@ -138,9 +138,8 @@ fn or_never(nillable: bool) -> &'static str {
 
 /// Nanoseconds of a duration in Go's notation: numbers with units, `1h30m` or `1.5h`.
 ///
-/// All of Go's notation is read, although the CRDs accept only whole hours, minutes and seconds:
-/// objects from before those rules are still there. Fractions go through `f64` as in Go, so that
-/// both sides round alike.
+/// All of Go's notation is accepted, although the CRDs allow only whole hours, minutes and seconds: older objects
+/// may still have others. Fractions use `f64` as in Go, so that both round alike.
 fn parse(text: &str) -> Result<i64, &'static str> {
     const TOO_LONG: &str = "it is longer than 292 years";
 
@@ -197,12 +196,13 @@ fn nanos_per(unit: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// `0.fraction` of `unit`, without the digits that are too many for 63 bits.
+/// `0.fraction` of `unit`, ignoring digits that do not fit 63 bits.
 fn share(fraction: &str, unit: u64) -> u64 {
     let mut digits: u64 = 0;
     let mut scale = 1.0;
     for digit in fraction.bytes() {
-        let longer = digits.checked_mul(10).and_then(|d| d.checked_add(u64::from(digit - b'0')));
+        let longer =
+            digits.checked_mul(10).and_then(|longer| longer.checked_add(u64::from(digit - b'0')));
         let Some(longer) = longer.filter(|longer| *longer <= 1 << 63) else { break };
         digits = longer;
         scale *= 10.0;

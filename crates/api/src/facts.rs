@@ -1,26 +1,26 @@
-//! What a CRD rules, without the words it is explained in.
+//! The rules of a CRD, without its descriptions.
 //!
-//! Karpenter's CRDs cannot be copied into this project, sentences and all, but what they rule must
-//! be the same here. A CRD is therefore taken apart into facts, one line each, such as
+//! Karpenter's CRDs cannot be copied into this project with their sentences, but their rules must be the same here.
+//! So a CRD is split into facts, one line each:
 //!
 //! ```text
 //! v1 .spec.weight maximum: 100
 //! v1 .spec.template.spec.requirements[].key maxLength: 316
 //! ```
 //!
-//! where `[]` stands for the items of a list and `{}` for the values of a map. Two CRDs with the
-//! same facts accept the same objects, fill in the same defaults and print the same columns.
+//! `[]` stands for the items of a list and `{}` for the values of a map. Two CRDs with equal facts accept the same
+//! objects, set the same defaults and print the same columns.
 
 use std::{collections::BTreeMap, convert::Infallible, fmt, str::FromStr};
 
 use serde_json::{Map, Value};
 
-/// The facts of one CRD: what is said about each place.
+/// The facts of one CRD, by place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts(BTreeMap<String, String>);
 
 impl Facts {
-    /// The facts of a CRD that was read from JSON or YAML.
+    /// The facts of a CRD that was parsed from JSON or YAML.
     pub fn of(crd: &Value) -> Self {
         let mut facts = Self::default();
         for (field, value) in fields(&crd["spec"]) {
@@ -35,7 +35,7 @@ impl Facts {
         facts
     }
 
-    /// One line per fact on which the two disagree.
+    /// One line for each fact that differs.
     pub fn differences<'f>(&'f self, upstream: &'f Self) -> impl Iterator<Item = String> + 'f {
         let ours = self.0.iter().filter_map(|(subject, ours)| match upstream.0.get(subject) {
             Some(theirs) if ours == theirs => None,
@@ -98,7 +98,7 @@ impl fmt::Display for Facts {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the output of [`Display`](fmt::Display).
 impl FromStr for Facts {
     type Err = Infallible;
 
@@ -108,7 +108,7 @@ impl FromStr for Facts {
     }
 }
 
-/// The same value with `100` for `100.0`, which is the same number to JSON and to Go.
+/// The same value with `100` for `100.0`: the two are equal in JSON and in Go.
 pub(crate) fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => number
@@ -123,7 +123,7 @@ pub(crate) fn plain(value: &Value) -> Value {
     }
 }
 
-/// Whether the order of a keyword's values means nothing.
+/// Whether the order of a keyword's values is irrelevant.
 fn is_set(keyword: &str) -> bool {
     matches!(keyword, "required" | "enum" | "x-kubernetes-list-map-keys")
 }

@@ -18,11 +18,10 @@ use crate::{
     node_pool::{NodeClaimTemplate, NodeClaimTemplateSpec, TemplateMetadata},
 };
 
-/// Goes next to the hash. A claim with another version gets a new hash instead of being replaced.
+/// The version that is stored with the hash. A claim with another version gets a new hash and is not replaced.
 pub const NODE_POOL_HASH_VERSION: &str = "v3";
 
-/// The hash of a pool's template. Requirements are not part of it: they are compared with the
-/// node's labels instead.
+/// The hash of a pool's template. Requirements are excluded: they are compared with the node's labels instead.
 pub fn node_pool_hash(template: &NodeClaimTemplate) -> u64 {
     structure(
         "NodeClaimTemplate",
@@ -33,7 +32,7 @@ pub fn node_pool_hash(template: &NodeClaimTemplate) -> u64 {
     )
 }
 
-/// Nothing if neither map is there, because the Go struct is then zero and passed over.
+/// `None` if both maps are missing, because the Go struct is then zero and skipped.
 fn metadata(metadata: &TemplateMetadata) -> Option<u64> {
     let labels = metadata.labels.as_ref().map(map);
     let annotations = metadata.annotations.as_ref().map(map);
@@ -43,9 +42,12 @@ fn metadata(metadata: &TemplateMetadata) -> Option<u64> {
 
 fn spec(spec: &NodeClaimTemplateSpec) -> u64 {
     let grace_period = spec.termination_grace_period.as_ref().map(|duration| {
-        structure("Duration", [("Duration", Some(duration.nanos()).filter(|n| *n != 0).map(int))])
+        structure(
+            "Duration",
+            [("Duration", Some(duration.nanos()).filter(|nanos| *nanos != 0).map(int))],
+        )
     });
-    // The Go type holds a pointer, so that, unlike above, zero is not passed over and `Never` is.
+    // The Go type holds a pointer, so here zero is included and `Never` is skipped.
     let expire_after = spec.expire_after.as_ref().and_then(|duration| {
         let nanos = duration.nanos()?;
         Some(structure("NillableDuration", [("Duration", Some(int(nanos)))]))
@@ -87,11 +89,11 @@ fn node_class(reference: &NodeClassReference) -> u64 {
     )
 }
 
-/// A time in the binary form of Go's `time.Time`: a version, seconds since the year 1,
-/// nanoseconds, and the offset of the time zone in minutes.
+/// A time in the binary form of Go's `time.Time`: a version, seconds since the year 1, nanoseconds, and the offset
+/// of the time zone in minutes.
 ///
-/// COMPAT: Karpenter's number depends on the time zone its process runs in; this is the number of
-/// a process that runs in UTC, as its published images do.
+/// COMPAT: Karpenter's hash depends on the time zone of its process. This is the hash of a process in UTC, as in
+/// its published images.
 fn time(time: &Time) -> u64 {
     const SECONDS_FROM_YEAR_1_TO_1970: i64 = 62_135_596_800;
 
@@ -124,7 +126,7 @@ pub fn set(elements: impl Iterator<Item = u64>) -> u64 {
     elements.fold(0, |hash, element| hash ^ element)
 }
 
-/// The number of a text: equal for equal texts, whoever asks.
+/// The hash of a text.
 pub fn text(text: &str) -> u64 {
     fnv(text.as_bytes())
 }

@@ -44,8 +44,8 @@ pub struct KWOKNodeClassStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// By hand, because a class without a `spec` is legal and kube's root type takes a missing field
-/// only from a type that reads itself as an option.
+/// Written by hand, because a class without a `spec` is valid. Kube's root type accepts a missing field only from a
+/// type that is deserialized as an option.
 impl<'de> Deserialize<'de> for KWOKNodeClassSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Default, Deserialize)]

@@ -1,9 +1,9 @@
-//! The custom resources Joiner serves, as Rust types, and their CRDs.
+//! The custom resources of Joiner, as Rust types with their CRDs.
 //!
-//! One module per kind. The types are lenient: whatever was ever optional on the wire is optional
-//! here, `null` means absent, unknown fields are ignored, and words such as operators and policies
-//! stay text, so that an object which an older or newer CRD accepted can always be read. The rules
-//! a new object must keep are in the CRDs, which [`crd::crds`] generates from the same types.
+//! There is one module for each kind. The types are lenient. A field that was ever optional in the API is optional
+//! here, `null` means absent, and unknown fields are ignored. Operators and policies are plain text. So every
+//! object that an older or newer CRD accepted can be read. The rules for new objects are in the CRDs, which
+//! [`crd::crds`] generates from the same types.
 
 pub mod capacity_buffer;
 pub mod condition;
@@ -25,5 +25,5 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// Amounts by resource name, as Kubernetes writes them.
+/// Amounts by resource name, in the notation of Kubernetes.
 pub type ResourceList = BTreeMap<String, Quantity>;

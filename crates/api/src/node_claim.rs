@@ -155,7 +155,7 @@ pub struct NodeClaimStatus {
 
 const IMMUTABLE: Rule = Rule { message: "spec is immutable", rule: "self == oldSelf" };
 
-/// Claims may leave the reason and the message of a condition empty or out.
+/// The reason and the message of a claim's condition may be empty or missing.
 fn without_required_reason(conditions: &mut Schema) {
     let condition = &mut conditions.ensure_object()["items"];
     condition["required"] = json!(["lastTransitionTime", "status", "type"]);

@@ -82,7 +82,7 @@ pub struct NodeOverlayStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// A number to add, or a percentage of which at most 100 can be taken away.
+/// A number to add, or a percentage that subtracts at most 100 %.
 const PRICE_ADJUSTMENT: &str =
     r"^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$";
 
@@ -104,7 +104,7 @@ const BOUND_VALUE: Rule = Rule {
     ..requirement::BOUND_VALUE
 };
 
-/// Overlays choose among what is there, and need no flexibility.
+/// Overlays select from existing types, so they need no `minValues`.
 fn without_min_values(requirements: &mut Schema) {
     let requirement = &mut requirements.ensure_object()["items"];
     requirement["properties"].as_object_mut().map(|properties| properties.remove("minValues"));

@@ -239,7 +239,7 @@ pub struct NodePoolStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// A time in cron's syntax, or one of its names for common ones.
+/// The pattern of a schedule in cron's syntax, or one of its named schedules.
 const SCHEDULE: &str =
     r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$";
 
@@ -276,7 +276,7 @@ const SCHEDULE_WITH_DURATION: Rule = Rule {
     rule: "self.all(x, has(x.schedule) == has(x.duration))",
 };
 
-/// A pool cannot ask for nodes of a pool.
+/// A pool cannot require a label of a pool.
 fn without_node_pool_key(requirements: &mut Schema) {
     requirements.ensure_object()["items"]["properties"]["key"]["x-kubernetes-validations"] =
         schema::validations(&[

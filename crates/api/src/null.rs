@@ -1,11 +1,11 @@
-//! What `null` means on the wire.
+//! The meaning of `null` in the API.
 
 use serde::{Deserialize, Deserializer};
 
-/// Reads `null` as the default.
+/// Deserializes `null` as the default.
 ///
-/// The API server prunes nulls from fields that are not nullable, and none of ours is; a file may
-/// still say `limits:` and nothing else.
+/// The API server removes nulls from fields that are not nullable, and none of ours is. But a file may contain
+/// `limits:` without a value.
 pub(crate) fn as_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,

@@ -28,8 +28,8 @@ pub struct Requirement {
     pub operator: String,
     /// What the label is compared with: any number of values for `In` and `NotIn`, none for
     /// `Exists` and `DoesNotExist`, and one whole number for `Gt`, `Gte`, `Lt` and `Lte`.
-    // COMPAT: upstream puts the rules for a label value on the list, where they mean nothing to the
-    // API server. They stay there, or objects would be refused that upstream accepts.
+    // COMPAT: upstream puts the rules for a label value on the list, where the API server ignores them. They stay
+    // there, or objects would be rejected that upstream accepts.
     #[serde(deserialize_with = "null::as_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend(
         "x-kubernetes-list-type" = "atomic",
@@ -45,38 +45,38 @@ pub struct Requirement {
 
 const OPERATORS: [&str; 8] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"];
 
-/// On a key: Karpenter's own labels cannot be asked for, but for two.
+/// For a key: Karpenter's own labels are not allowed, with two exceptions.
 pub(crate) const OWN_DOMAIN: Rule = Rule {
     message: r#"label domain "karpenter.sh" is restricted"#,
     rule: r#"self in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || !self.find("^([^/]+)").endsWith("karpenter.sh")"#,
 };
-/// On a key: the pool cannot be asked for.
+/// For a key: the label of the pool is not allowed.
 pub(crate) const NODE_POOL: Rule = Rule {
     message: r#"label "karpenter.sh/nodepool" is restricted"#,
     rule: r#"self != "karpenter.sh/nodepool""#,
 };
-/// On a key: a node's name cannot be asked for.
+/// For a key: the node's name is not allowed.
 pub(crate) const HOSTNAME: Rule = Rule {
     message: r#"label "kubernetes.io/hostname" is restricted"#,
     rule: r#"self != "kubernetes.io/hostname""#,
 };
-/// On a list: `In` must name values.
+/// For a list: `In` needs values.
 pub(crate) const IN_VALUES: Rule = Rule {
     message: "requirements with operator 'In' must have a value defined",
     rule: "self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)",
 };
-/// On a list: a bound is one whole number.
+/// For a list: a bound is one whole number.
 pub(crate) const BOUND_VALUE: Rule = Rule {
     message: "requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value",
     rule: "self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)",
 };
-/// On a list: flexibility cannot exceed what there is to choose from.
+/// For a list: `minValues` must not exceed the number of values.
 const MIN_VALUES: Rule = Rule {
     message: "requirements with 'minValues' must have at least that many values specified in the 'values' field",
     rule: "self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)",
 };
 
-/// What holds for a list of requirements of a pool or a claim.
+/// The rules for a list of requirements of a pool or a claim.
 pub(crate) fn list_validations() -> Value {
     schema::validations(&[&IN_VALUES, &BOUND_VALUE, &MIN_VALUES])
 }

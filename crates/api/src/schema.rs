@@ -1,20 +1,20 @@
-//! What the JSON schemas in our CRDs have in common.
+//! Common parts of the JSON schemas in our CRDs.
 //!
-//! The rules are Karpenter's, word for word where they are programs (patterns and CEL), because an
-//! object that one accepts must be accepted by the other. They are attached to the types with
-//! `#[schemars(extend(…))]`; a keyword extended with `null` is taken away again by `tidy`.
+//! The rules are Karpenter's. Patterns and CEL rules are repeated exactly, because both must accept the same
+//! objects. They are attached to the types with `#[schemars(extend(…))]`. A keyword extended with `null` is removed
+//! again by `tidy`.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
 use serde_json::{Map, Value, json};
 
 /// A label key: a name with an optional DNS domain in front.
 pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
-/// A label value, the empty one included.
+/// A label value, which may be empty.
 pub(crate) const LABEL_VALUE: &str = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
 /// A Kubernetes quantity.
 pub const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// A CEL rule and what the API server says when it is broken.
+/// A CEL rule, with the message of the API server for objects that break it.
 pub(crate) struct Rule {
     pub(crate) message: &'static str,
     pub(crate) rule: &'static str,
@@ -37,7 +37,7 @@ pub fn resource_list(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Taints of a node. Written out because the type is Kubernetes' own and brings a laxer schema.
+/// Taints of a node. The schema is explicit, because that of the Kubernetes type is too permissive.
 pub(crate) fn taints(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -73,7 +73,7 @@ pub(crate) fn taints(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The schema of a custom resource, in the form that CRDs ask for.
+/// The schema of a custom resource, in the form that CRDs require.
 pub fn of<K: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.inline_subschemas = true;
@@ -84,10 +84,10 @@ pub fn of<K: JsonSchema>() -> Value {
     schema
 }
 
-/// Takes out what schemars says about Rust rather than about the wire.
+/// Removes the parts that schemars derives from Rust types and that have no meaning in the API.
 ///
-/// The API server prunes nulls by itself, so that no type includes null; and a default that is
-/// empty only says that reading is lenient.
+/// The API server removes nulls itself, so no type includes null. An empty default only means that deserialization
+/// is lenient.
 fn tidy(schema: &mut Value) {
     let Value::Object(keywords) = schema else { return };
     keywords.remove("title");
@@ -112,7 +112,7 @@ fn tidy(schema: &mut Value) {
     properties.into_iter().flat_map(Map::values_mut).for_each(tidy);
 }
 
-/// A comment as text that flows: its paragraphs, without the line breaks of the source.
+/// A doc comment as flowing text: its paragraphs, without the line breaks of the source.
 fn unwrapped(comment: &str) -> String {
     let paragraphs: Vec<String> =
         comment.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect();

@@ -1,6 +1,6 @@
-//! Resources as rows of numbers: one column for each resource that some pod asks for.
+//! Resources as rows of numbers, with one column for each requested resource.
 //!
-//! A plan has many more sums and comparisons than pods, so names are looked up once.
+//! A plan needs many more sums and comparisons than it has pods, so names are looked up once.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use joiner_core::{
 /// One amount for each column, in billionths.
 pub(crate) type Row = Box<[i128]>;
 
-/// The resources that matter.
+/// The resources with a column.
 #[derive(Debug)]
 pub(crate) struct Columns<'a>(Vec<&'a str>);
 
@@ -24,12 +24,12 @@ impl<'a> Columns<'a> {
         Self(names.into_iter().collect())
     }
 
-    /// What `resources` says of each column.
+    /// The amount of `resources` for each column.
     pub(crate) fn row(&self, resources: &Resources) -> Row {
         self.0.iter().map(|name| resources.get(name).nanos()).collect()
     }
 
-    /// Nothing of anything.
+    /// A row of zeros.
     pub(crate) fn zeros(&self) -> Row {
         self.0.iter().map(|_| 0).collect()
     }
@@ -39,7 +39,7 @@ impl<'a> Columns<'a> {
         &self.0
     }
 
-    /// In words, why `wanted` does not fit into `room`.
+    /// The reason why `wanted` does not fit into `room`, as text.
     pub(crate) fn shortage(&self, wanted: &[i128], room: &Room) -> Option<String> {
         if let Some(name) = &room.negative {
             return Some(format!("it has less than nothing left of {name}"));
@@ -51,7 +51,7 @@ impl<'a> Columns<'a> {
         Some(format!("{needed} of {name} are needed and there are {there}"))
     }
 
-    /// An amount of a column, in the units people know it by.
+    /// An amount of a column, in its usual unit.
     pub(crate) fn quantity(&self, column: usize, nanos: i128) -> Quantity {
         let bytes = matches!(self.0[column], MEMORY | EPHEMERAL_STORAGE)
             || self.0[column].starts_with(HUGE_PAGES_PREFIX);
@@ -61,16 +61,16 @@ impl<'a> Columns<'a> {
 
 /// Adds `more` to `sum`.
 pub(crate) fn add(sum: &mut [i128], more: &[i128]) {
-    for (own, other) in sum.iter_mut().zip(more) {
-        *own += other;
+    for (total, other) in sum.iter_mut().zip(more) {
+        *total += other;
     }
 }
 
-/// How much there is for pods.
+/// The capacity for pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) amounts: Row,
-    /// A resource of which there is less than nothing. Then nothing fits at all.
+    /// A resource with a negative amount. If there is one, nothing fits.
     negative: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the instances of a claim suit the claim's pods.
+//! Whether the instances of a claim fit the claim's pods.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ use crate::{
     shape::Shape,
 };
 
-/// By how much a price may differ because it was written down and read again.
+/// The largest difference of prices that writing and parsing can explain. It is far below any price.
 const PRICE_TOLERANCE: f64 = 1e-9;
 
 /// Checks claim number `number`.
@@ -56,7 +56,7 @@ struct OneClaim<'c, 'a> {
 }
 
 impl OneClaim<'_, '_> {
-    /// Pods of one spec have the same trouble, so one of them speaks for all.
+    /// Pods with equal specifications have the same problems, so only one of them is reported.
     fn check_labels_and_taints(&self, findings: &mut Findings) {
         let mut seen = BTreeSet::new();
         for &pod in self.pods {
@@ -76,21 +76,20 @@ impl OneClaim<'_, '_> {
         }
     }
 
-    /// Why none of a pod's alternatives is sure to be met.
+    /// The reason why none of a pod's alternatives is certain to be satisfied.
     fn unsuitable(&self, pod: usize, spec: &SpecFacts<'_>) -> Option<String> {
         let well_known = &self.facts.snapshot.catalog.well_known;
         let shortfalls = self.shape.left.shortfalls(self.facts.spec_of[&pod], spec, well_known);
-        // Nobody can promise the fields of a node that does not exist. Pods that move are not
-        // asked about them.
-        let promised = |i: usize| {
+        // The fields of a future node cannot be promised. They are not checked for pods that move.
+        let promised = |alternative: usize| {
             self.facts.pod(pod).role == Role::Moving
-                || !spec.spec.node_affinity.get(i).is_some_and(|term| term.has_fields)
+                || !spec.spec.node_affinity.get(alternative).is_some_and(|term| term.has_fields)
         };
         let mut first = None;
-        for (i, wanted) in spec.alternatives().iter().enumerate() {
-            let why = match &shortfalls[i] {
+        for (alternative, wanted) in spec.alternatives().iter().enumerate() {
+            let why = match &shortfalls[alternative] {
                 Some(why) => why.clone(),
-                None if !promised(i) => "it selects nodes by their fields".to_owned(),
+                None if !promised(alternative) => "it selects nodes by their fields".to_owned(),
                 None => {
                     let of_type = wanted.get(label::INSTANCE_TYPE);
                     let refused = |name: &&str| of_type.is_some_and(|wanted| !wanted.has(name));
@@ -122,31 +121,31 @@ impl OneClaim<'_, '_> {
         }
     }
 
-    /// At least what the pods ask for, at most what the pods and their daemons ask for.
+    /// Requests must be at least those of the pods, and at most those of the pods and their daemons.
     ///
-    /// How much of the daemons counts depends, in Karpenter, on the order in which it meets types.
+    /// In Karpenter, the counted part of the daemons depends on the order of types.
     fn check_requests(&self, requests: &Resources, findings: &mut Findings) {
         let columns = &self.facts.specs.columns;
         let least = self.facts.requests(self.pods);
         let mut daemons = columns.zeros();
-        // Daemons of types that were cut off a long list may count too.
+        // Daemons of types that were truncated from a long list may count too.
         let cut = self.shape.types.len() >= self.facts.settings.instance_types_max;
         let all = 0..self.shape.pool.types.len();
         let types: Box<dyn Iterator<Item = usize>> =
             if cut { Box::new(all) } else { Box::new(self.shape.types.iter().copied()) };
         let mut loads = BTreeSet::new();
-        for load in types.map(|i| &self.shape.pool.types[i].daemons) {
+        for load in types.map(|number| &self.shape.pool.types[number].daemons) {
             if loads.insert(Rc::as_ptr(load)) {
-                for (most, own) in daemons.iter_mut().zip(&load.possible) {
-                    *most = (*most).max(*own);
+                for (most, possible) in daemons.iter_mut().zip(&load.possible) {
+                    *most = (*most).max(*possible);
                 }
             }
         }
         let stated = columns.row(requests);
-        for (i, resource) in columns.names().iter().enumerate() {
-            if stated[i] < least[i] || stated[i] > least[i] + daemons[i] {
-                let [stated, least, daemons] =
-                    [stated[i], least[i], daemons[i]].map(|nanos| columns.quantity(i, nanos));
+        for (column, resource) in columns.names().iter().enumerate() {
+            if stated[column] < least[column] || stated[column] > least[column] + daemons[column] {
+                let [stated, least, daemons] = [stated[column], least[column], daemons[column]]
+                    .map(|nanos| columns.quantity(column, nanos));
                 let message = format!(
                     "its requests say {stated} of {resource}; its pods ask for {least}, and \
                      daemons for up to {daemons}"

@@ -1,8 +1,7 @@
-//! Whether an instance suits a pod, judged by everything the instance may still become.
+//! Whether an instance fits a pod, whatever the instance may still become.
 //!
-//! A planner asks whether a pod and a claim have a value in common. Afterwards more must hold: what
-//! the claim leaves open lies within what the pod accepts, for the instance may turn out to be any
-//! of it.
+//! A planner asks whether a pod and a claim have a common value. The finished plan must satisfy more: every value
+//! that the claim allows is one that the pod accepts, because the instance may get any of them.
 
 use joiner_core::{
     label::{self, WellKnown},
@@ -24,26 +23,24 @@ pub(crate) fn is_within(inner: &Requirement, outer: &Requirement) -> bool {
     outer.is_complement()
         && outer_low.is_none_or(|low| inner_low.is_some_and(|inner| inner >= low))
         && outer_high.is_none_or(|high| inner_high.is_some_and(|inner| inner <= high))
-        // Karpenter does not write down excluded values beside bounds, so their absence proves
-        // nothing there.
+        // Karpenter omits excluded values beside bounds, so their absence proves nothing.
         && (bounded || outer.values().is_subset(inner.values()))
 }
 
-/// Whether the label may have no value at all. Karpenter writes `Lt 0` down as `Lte -1`, and no
-/// label that it accepts is negative.
+/// Whether the label can have no value at all. Karpenter writes `Lt 0` as `Lte -1`, and accepts no negative label.
 fn is_empty(requirement: &Requirement) -> bool {
     let nothing_listed = !requirement.is_complement() && requirement.values().is_empty();
     nothing_listed || requirement.bounds().1.is_some_and(|high| high < 0)
 }
 
-/// Whether an instance without the label is fine.
+/// Whether the requirement accepts an instance without the label.
 pub(crate) fn excludes(requirement: &Requirement) -> bool {
     is_empty(requirement)
         || matches!(requirement.operator(), Operator::NotIn | Operator::DoesNotExist)
 }
 
-/// The first key of `wanted` on which a claim with the requirements `left` is not sure to please,
-/// in words. The instance type is left out: a claim's list of types is looked at on its own.
+/// The first key of `wanted` that a claim with the requirements `left` may violate, as text. The instance type is
+/// checked separately.
 pub(crate) fn shortfall(
     left: &Requirements,
     wanted: &Requirements,
@@ -59,8 +56,8 @@ pub(crate) fn shortfall(
     })
 }
 
-/// The first taint that keeps pods with `tolerations` away for good. `PreferNoSchedule` does not:
-/// it is a preference, and preferences are dropped when nothing else helps.
+/// The first taint that keeps pods with `tolerations` away for good. `PreferNoSchedule` does not, because
+/// preferences are dropped if nothing else helps.
 pub(crate) fn first_forbidding<'t>(
     taints: &'t [Taint],
     tolerations: &[Toleration],

@@ -1,8 +1,7 @@
-//! Whether what is decided about instances breaks a rule.
+//! Whether decisions about instances break a rule.
 //!
-//! Commands are looked at in their order, each on what those before it leave behind: the instances
-//! are gone and their pods are where they were sent. Where the pods of one command go is a plan like
-//! any other, and is checked as one.
+//! Commands are checked in their order, each in the state that the previous ones leave: their instances are removed
+//! and their pods have moved. The places of one command's pods are checked like any plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,14 +23,15 @@ use crate::{
     topology::LowestHost,
 };
 
-/// By how much prices may differ because they were added up in another order.
+/// The largest difference of prices that another order of addition can explain. It is far above the rounding error,
+/// and far below any price.
 const PRICE_TOLERANCE: f64 = 1e-6;
 
-/// How many instances may come in the place of those that consolidation removes together.
+/// The most replacements of a consolidation, as `COME_MAX` of the planner.
 const COME_MAX: usize = 2;
 
-/// Rules about where other pods are. What is not known of instances that are only planned, and of
-/// pods that wait, may be what makes a place right.
+/// Rules about the places of other pods. Facts that are unknown, about planned instances and pending pods, may
+/// satisfy them.
 const ABOUT_OTHERS: [Rule; 7] = [
     Rule::AntiAffinity,
     Rule::Affinity,
@@ -98,12 +98,11 @@ struct World<'a> {
     snapshot: &'a Snapshot,
     fleet: &'a Fleet,
     settings: &'a PlanSettings,
-    /// Every instance that goes in any command.
+    /// Every instance that any command removes.
     gone: &'a BTreeSet<usize>,
-    /// What earlier commands leave behind. Instances keep their positions; those that are gone have
-    /// lost their names.
+    /// The state after the earlier commands. Instances keep their positions; removed ones have lost their names.
     left: Snapshot,
-    /// Whether there is something that is not known for certain.
+    /// Whether the state contains facts that are not certain.
     vague: bool,
 }
 
@@ -183,7 +182,7 @@ impl World<'_> {
         }
     }
 
-    /// What is removed for its price is replaced by something cheaper, if at all.
+    /// A replacement of a consolidation must be cheaper.
     fn check_price(&self, command: &Command, set: &[usize], findings: &mut Findings) {
         if !matches!(command.method, Method::MultiNode | Method::SingleNode) {
             return;
@@ -209,18 +208,19 @@ impl World<'_> {
     fn price(&self, node: &Node) -> f64 {
         let label = |key: &str| node.labels.get(key).map(String::as_str);
         let types = node.pool.as_ref().map_or(&[][..], |pool| self.snapshot.catalog.types(pool));
-        let own = types.iter().find(|each| Some(each.name.as_str()) == label(label::INSTANCE_TYPE));
+        let of_node =
+            types.iter().find(|each| Some(each.name.as_str()) == label(label::INSTANCE_TYPE));
         let same = |requirements: &joiner_core::requirement::Requirements, key: &str| {
             requirements.get(key).and_then(Requirement::single) == label(key)
         };
-        let mut offerings = own.into_iter().flat_map(|own| &own.offerings);
+        let mut offerings = of_node.into_iter().flat_map(|of_node| &of_node.offerings);
         let offering = offerings.find(|each| {
             same(&each.requirements, label::ZONE) && same(&each.requirements, label::CAPACITY_TYPE)
         });
         offering.map_or(0.0, |offering| offering.price)
     }
 
-    /// Every pod that has to move has one place, and fits there.
+    /// Every pod that must move has exactly one place, and fits there.
     fn check_places(&self, command: &Command, set: &[usize], findings: &mut Findings) {
         let plan = Plan {
             claims: command.replacements.clone(),
@@ -234,14 +234,14 @@ impl World<'_> {
             let pods = movable(&self.snapshot.nodes[*at], &self.fleet.instances[*at]);
             after.pods.extend(pods.map(|pod| Pod { role: Role::Moving, ..pod.clone() }));
         }
-        // Pods that wait, and whose place was kept on an instance that goes, come along.
+        // Pending pods with a place on a removed instance move as well.
         let named = plan.claims.iter().flat_map(|claim| &claim.pods);
         let named = named.chain(plan.existing.iter().flat_map(|to| &to.pods));
         let named: BTreeSet<&String> = named.collect();
         let waiting = self.snapshot.pods.iter().filter(|pod| named.contains(&pod.key()));
         after.pods.extend(waiting.cloned());
         let settings = PlanSettings { reserved_fallback: true, ..self.settings.clone() };
-        // Moving pods must not bring those together that are spread over hosts.
+        // Replicas that are spread over hosts must not be moved together.
         for finding in check_with(&after, &settings, &plan, LowestHost::AlwaysEmpty) {
             if !(self.vague && ABOUT_OTHERS.contains(&finding.rule)) {
                 findings.add(finding.rule, finding.subject, finding.message);
@@ -249,7 +249,7 @@ impl World<'_> {
         }
     }
 
-    /// Puts the pods of a command where it sends them.
+    /// Moves the pods of a command to their destinations.
     fn send(&mut self, command: &Command) {
         self.vague |= !command.replacements.is_empty();
         let moved: BTreeMap<String, Pod> = self
@@ -289,7 +289,7 @@ fn may_consolidate(rules: &PoolRules, consolidatable: bool) -> bool {
     consolidatable && rules.consolidate_after.is_some() && rules.replicas.is_none()
 }
 
-/// Budgets that are always in force. Those with a schedule are taken to be out of force.
+/// Checks budgets that are always in force. Those with a schedule are ignored.
 fn check_budgets(
     snapshot: &Snapshot,
     fleet: &Fleet,
@@ -315,10 +315,11 @@ fn check_budgets(
             used.map(|(command, _)| command.method.budget()).collect();
         for budget in &rules.budgets {
             let mut about = reasons.iter().filter(|reason| {
-                budget.reasons.is_empty() || budget.reasons.iter().any(|own| own == reason.as_str())
+                budget.reasons.is_empty()
+                    || budget.reasons.iter().any(|word| word == reason.as_str())
             });
-            // Of the reasons that are used, the last one to take has met what all others had taken;
-            // with only one there is no doubt.
+            // The last of the reasons has counted against what all others took. Only with a single reason the
+            // result is certain.
             let Some(reason) = about.next().filter(|_| reasons.len() == 1) else { continue };
             let Some(allowed) = allowed(budget, all) else { continue };
             if away > allowed {
@@ -332,7 +333,7 @@ fn check_budgets(
     }
 }
 
-/// How many instances a budget allows, unless a schedule has a say; none if it cannot be read.
+/// How many instances a budget allows; `None` if it has a schedule or cannot be read.
 fn allowed(budget: &NodeBudget, instances: u64) -> Option<u64> {
     if budget.schedule.is_some() || budget.duration.is_some() {
         return None;

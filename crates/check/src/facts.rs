@@ -1,4 +1,4 @@
-//! What many checks need of the snapshot and the plan, computed once.
+//! Facts about the snapshot and the plan that many checks need, computed once.
 
 use std::{cell::OnceCell, collections::HashMap, hash::Hash};
 
@@ -16,7 +16,7 @@ use crate::{
     placement::{self, Placement},
 };
 
-/// Gives equal values one number. Values that many pods share are compared by address first.
+/// Numbers for values: equal values have equal numbers. Shared values are compared by address first.
 #[derive(Debug)]
 pub(crate) struct Interned<'a, T> {
     by_address: HashMap<*const T, usize>,
@@ -47,7 +47,7 @@ impl<'a, T: Hash + Eq> Interned<'a, T> {
     }
 }
 
-/// What is asked for by all the pods of one spec.
+/// The requests and constraints of all pods with equal specifications.
 #[derive(Debug)]
 pub(crate) struct SpecFacts<'a> {
     pub(crate) spec: &'a PodSpec,
@@ -56,14 +56,14 @@ pub(crate) struct SpecFacts<'a> {
 }
 
 impl SpecFacts<'_> {
-    /// One set of requirements per node affinity alternative. They are made when they are first asked for: of pods that
-    /// stay where they are nobody asks.
+    /// One set of requirements for each alternative of the node affinity. They are built on first use, because pods
+    /// that stay never need them.
     pub(crate) fn alternatives(&self) -> &[Requirements] {
         self.alternatives.get_or_init(|| self.spec.requirement_alternatives())
     }
 }
 
-/// The specs of some pods.
+/// The specifications of some pods.
 #[derive(Debug)]
 pub(crate) struct Specs<'a> {
     pub(crate) all: Vec<SpecFacts<'a>>,
@@ -88,18 +88,18 @@ impl<'a> Specs<'a> {
     }
 }
 
-/// The snapshot, the plan, and what follows from them.
+/// The snapshot and the plan, with derived facts.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) settings: &'a PlanSettings,
     pub(crate) plan: &'a Plan,
     pub(crate) specs: Specs<'a>,
-    /// The spec of each pod that has a place. Whatever others ask for, nothing follows from it.
+    /// The specification of each pod that has a place. Those of other pods do not matter.
     pub(crate) spec_of: HashMap<usize, usize>,
-    /// The spec of each pod of each node.
+    /// The specification of each pod of each node.
     pub(crate) spec_of_bound: Vec<Vec<usize>>,
-    /// Who goes where.
+    /// Where each pod goes.
     pub(crate) placement: Placement,
 }
 
@@ -135,12 +135,12 @@ impl<'a> Facts<'a> {
         &self.snapshot.pods[pod]
     }
 
-    /// The spec of a pod to place.
+    /// The specification of a pod to place.
     pub(crate) fn spec(&self, pod: usize) -> &SpecFacts<'a> {
         &self.specs.all[self.spec_of[&pod]]
     }
 
-    /// What `pods` ask for together.
+    /// The sum of the requests of `pods`.
     pub(crate) fn requests(&self, pods: &[usize]) -> Row {
         let mut sum = self.specs.columns.zeros();
         for &pod in pods {
@@ -149,7 +149,7 @@ impl<'a> Facts<'a> {
         sum
     }
 
-    /// How a claim of the plan is named in findings.
+    /// The name of a claim of the plan in findings.
     pub(crate) fn claim_name(&self, claim: usize) -> String {
         format!("claims[{claim}] of pool {}", self.plan.claims[claim].node_pool)
     }

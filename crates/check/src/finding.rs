@@ -1,4 +1,4 @@
-//! What a checker has to say: which rule is broken, by what, and how.
+//! Findings: which rule is broken, by what, and how.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -11,10 +11,10 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// Every rule there is.
+            /// Every rule.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// A stable word for programs.
+            /// The stable id for programs.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $id,)+ }
             }
@@ -25,12 +25,12 @@ macro_rules! rules {
 rules! {
     /// The plan names a pod that the snapshot does not have.
     PodUnknown = "pod.unknown",
-    /// A pod has more than one place, or a place and a reason for having none.
+    /// A pod has more than one place, or both a place and a reason for having none.
     PodRepeated = "pod.repeated",
     /// A pod of the snapshot is not in the plan.
     PodMissing = "pod.missing",
-    /// A pod that asks for devices through Dynamic Resource Allocation has a place although such
-    /// pods are to be refused.
+    /// A pod that requests devices through Dynamic Resource Allocation has a place although such pods must be
+    /// refused.
     PodDra = "pod.dra",
     /// A pod has a place although it must wait for its volumes.
     PodVolumeWaiting = "pod.volumeWaiting",
@@ -46,8 +46,8 @@ rules! {
     ClaimAnnotations = "claim.annotations",
     /// A claim's taints or startup taints are not those of its pool.
     ClaimTaints = "claim.taints",
-    /// A claim's requirements allow what its pool forbids, contradict its list of types, or say
-    /// what no claim may say.
+    /// A claim's requirements allow what its pool forbids, contradict its list of types, or name a key that no
+    /// claim may have.
     ClaimRequirements = "claim.requirements",
     /// A claim's requests are less than its pods', or more than its pods' and daemons'.
     ClaimRequests = "claim.requests",
@@ -57,84 +57,84 @@ rules! {
     NodeRepeated = "node.repeated",
     /// A node is in the plan without receiving pods.
     NodeEmpty = "node.empty",
-    /// A node that is going away receives pods.
+    /// A node that is being removed receives pods.
     NodeLeaving = "node.leaving",
-    /// A node receives more than it has room for.
+    /// A node receives more pods than it has capacity for.
     NodeOverfull = "node.overfull",
     /// A pod does not tolerate a taint of its instance.
     Taint = "taint",
     /// A pod's instance may have, or has, a label that the pod does not accept.
     Requirement = "requirement",
-    /// A pod wants a label that its node does not have, and is there only because another pod of
-    /// the plan excludes a value of this label.
+    /// A pod requires a label that its node lacks, and is there only because another pod of the plan excludes a
+    /// value of this label.
     RequirementAssumed = "requirement.assumed",
     /// A claim lists a type that its pool does not have, or lists one twice.
     TypeUnknown = "type.unknown",
     /// A claim lists no type, or more than it may.
     TypeCount = "type.count",
-    /// A type does not meet the claim's requirements, or is not offered where the claim may be.
+    /// A type does not satisfy the claim's requirements, or is not offered where the claim may be.
     TypeIncompatible = "type.incompatible",
     /// A type has no room for the claim's pods and its daemons.
     TypeTooSmall = "type.tooSmall",
-    /// A type has no room for the claim's pods and its daemons, unless what an offering says about
-    /// capacity came on top of what the type says, instead of taking its place.
+    /// A type is too small for the claim's pods and daemons. It would fit if the capacity of an offering were added to
+    /// the type's instead of replacing it.
     TypeTooSmallAsOffered = "type.tooSmall.asOffered",
     /// A claim's types are not in order of price.
     TypeOrder = "type.order",
     /// A claim's price is not that of its cheapest type.
     TypePrice = "type.price",
-    /// Two pods, or a pod and a daemon, want the same port of one instance.
+    /// Two pods, or a pod and a daemon, use the same port of one instance.
     HostPort = "hostPort",
-    /// An instance may be, or is, where the volumes of a pod cannot be.
+    /// An instance may be where the volumes of a pod cannot be used.
     VolumeTopology = "volume.topology",
-    /// A node would have more volumes attached than it can.
+    /// A node would exceed its limit of attached volumes.
     VolumeLimit = "volume.limit",
     /// A type of a claim could not attach all the volumes of the claim's pods.
     VolumeLimitOfType = "volume.limit.type",
     /// A claim leaves fewer values of a label than its pool's `minValues`.
     MinValues = "minValues",
-    /// A claim does not say whether its `minValues` were lowered, or says it wrongly.
+    /// A claim does not record whether its `minValues` were lowered, or records it wrongly.
     MinValuesUnmarked = "minValues.unmarked",
     /// A pool would have more of a resource than its limits allow.
     Limit = "limit",
     /// A pool would have more nodes than its limits allow.
     LimitNodes = "limit.nodes",
-    /// A pool would have more than its limits allow, instances that have no node yet included.
+    /// A pool would exceed its limits together with instances that have no node yet.
     LimitInFlight = "limit.inFlight",
-    /// More claims are for a reservation than it has instances.
+    /// A reservation has more claims than instances.
     Reservation = "reservation",
-    /// A pod may be near a pod that one of the two must be away from.
+    /// A pod may be near a pod although one of the two must avoid the other.
     AntiAffinity = "antiAffinity",
     /// A pod is not near a pod that it must be near.
     Affinity = "affinity",
-    /// The first pods of a group that must be together are in several places, or in no certain one.
+    /// The first pods of a group with affinity are in several domains, or in no certain one.
     AffinityBootstrap = "affinity.bootstrap",
-    /// A pod that must be near others, or be spread, is on a node that is in no domain.
+    /// A pod with affinity or spread is on a node without a domain.
     TopologyNowhere = "topology.nowhere",
     /// Pods are spread too unevenly.
     Spread = "spread",
-    /// A pod that must be spread is where its domain is not certain.
+    /// A pod with a spread constraint is in no certain domain.
     SpreadUnpinned = "spread.unpinned",
-    /// Pods are spread too unevenly, where Karpenter mixes up or forgets its counts.
+    /// Pods are spread too unevenly, in a case where Karpenter confuses or loses its counts.
     SpreadMiscounted = "spread.miscounted",
     /// A command names an instance that the snapshot does not have.
     CommandUnknown = "command.unknown",
-    /// An instance goes in more than one command.
+    /// More than one command removes an instance.
     CommandRepeated = "command.repeated",
-    /// An instance that has to stay goes, or one stays and nobody says why.
+    /// An instance is removed that must stay, or one stays without a reason.
     CommandKept = "command.kept",
-    /// The pods that a command says move are not those that have to.
+    /// The pods that a command names are not those that must move.
     CommandPods = "command.pods",
-    /// Pods are sent to an instance that goes.
+    /// Pods are sent to an instance that is removed.
     CommandDestination = "command.destination",
-    /// What comes in the place of instances is not cheaper, or the savings are told wrongly.
+    /// A replacement is not cheaper, or the savings are wrong.
     CommandPrice = "command.price",
-    /// More instances of a pool are away than a budget allows.
+    /// More instances of a pool are unavailable than a budget allows.
     CommandBudget = "command.budget",
 }
 
 impl Rule {
-    /// Whether it is about the removal of instances, and not about plans.
+    /// Whether the rule is about commands, rather than plans.
     pub const fn is_about_commands(self) -> bool {
         matches!(
             self,
@@ -148,32 +148,31 @@ impl Rule {
         )
     }
 
-    /// Whether Karpenter itself breaks this rule in known cases, so that a plan of Karpenter's own
-    /// scheduler may have such findings. A plan of Joiner's may not.
+    /// Whether Karpenter itself breaks this rule in known cases. Its plans may have such findings, Joiner's may
+    /// not.
     pub const fn broken_by_karpenter(self) -> bool {
         matches!(
             self,
-            // Its volumes could not be looked up, and it is placed as if it had none.
+            // Volumes that could not be read are treated as absent.
             Self::PodVolumeWaiting
-            // The exclusion becomes part of what is known of the node.
+            // The exclusion becomes a fact about the node.
             | Self::RequirementAssumed
-            // It adds an offering's capacity and overhead to those of the type.
+            // The capacity and overhead of an offering are added to those of the type.
             | Self::TypeTooSmallAsOffered
-            // Attach limits of instances to come are not known to it.
+            // The attach limits of new instances are unknown to it.
             | Self::VolumeLimitOfType
             // Claims of one pool share their annotations.
             | Self::MinValuesUnmarked
-            // `nodes` is not counted down inside a pass.
+            // `nodes` is not counted down within a pass.
             | Self::LimitNodes
             // Claims that are not launched do not count.
             | Self::LimitInFlight
             // Two domains may be drawn at random, and neither is counted.
             | Self::AffinityBootstrap
-            // Two constraints that leave no domain between them look like none to a node without
-            // the label.
+            // Two constraints without a common domain look like no constraint to a node without the label.
             | Self::TopologyNowhere
-            // Groups are told apart by less than what they are, and a group that is first seen
-            // when a pod has been relaxed starts without the pods placed before.
+            // Groups are distinguished by too little. A group that is created when a pod is relaxed does not count
+            // the pods placed before.
             | Self::SpreadMiscounted
         )
     }
@@ -188,12 +187,11 @@ impl Display for Rule {
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Which rule.
+    /// The rule.
     pub rule: Rule,
-    /// What breaks it: a pod's `namespace/name`, a node, a pool, or a claim by its place in the
-    /// plan.
+    /// What breaks it: a pod's `namespace/name`, a node, a pool, or a claim by its position in the plan.
     pub subject: String,
-    /// How, as a sentence.
+    /// A sentence with the details.
     pub message: String,
 }
 

@@ -1,12 +1,10 @@
 //! An independent checker of plans, and a lower bound on their price.
 //!
-//! [`check`] states what must be true of any plan and shares no logic with the planner: it looks
-//! only at the snapshot and at the finished plan, and finds every rule that the plan is certain to
-//! break. It is sound before it is complete. How pods were placed one after the other is not known
-//! any more, so a rule about that order is turned into what must hold at the end whatever the order
-//! was; and where Karpenter's rules have more than one reading, the one that forbids less counts.
-//! Rules that Karpenter itself breaks in known cases are rules of their own
-//! ([`Rule::broken_by_karpenter`]), so that plans of its scheduler can be judged too.
+//! [`check`] states the rules of every plan and shares no logic with the planner. It reads only the snapshot and
+//! the finished plan, and finds every rule that the plan certainly breaks. Being sound is more important than being
+//! complete. The order of placement is unknown, so a rule about it becomes a rule about the result that is valid in
+//! every order. If Karpenter's rules have several interpretations, the weakest one counts. Rules that Karpenter
+//! itself breaks in known cases are separate ([`Rule::broken_by_karpenter`]), so that its plans can be checked too.
 
 mod amounts;
 mod bound;

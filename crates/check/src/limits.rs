@@ -1,4 +1,4 @@
-//! Pools within their limits, and reservations within what is reserved.
+//! Limits of pools, and capacity of reservations.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -18,9 +18,9 @@ use crate::{
 
 /// Checks the pools that get claims.
 ///
-/// When a claim is opened, each of its types must be within what is left of the limits, and then
-/// the largest of each resource is taken off what is left. Types only go away after that. So at the
-/// end the largest types of all claims together are within the limits.
+/// When a claim is opened, each of its types must fit into the remaining limits. Then the largest amount of each
+/// resource is subtracted from them. Afterwards types are only removed. So in the result, the largest types of all
+/// claims together are within the limits.
 pub(crate) fn check_pools(
     facts: &Facts<'_>,
     shapes: &[Option<Rc<Shape<'_>>>],
@@ -60,13 +60,13 @@ pub(crate) fn check_pools(
     }
 }
 
-/// Which rule, if any, is broken when `there`, `in_flight` and `new` are more than `limit`.
+/// The rule that is broken if `there`, `in_flight` and `new` exceed `limit`.
 fn broken_limit(resource: &str, limit: Quantity, used: [Quantity; 3]) -> Option<Rule> {
     let [there, in_flight, new] = used;
     if there + in_flight + new <= limit {
         None
     } else if resource == NODES {
-        // Even a planner that does not count its own claims opens none when nothing is left.
+        // Even a planner that does not count its own claims opens none if nothing is left.
         Some(if there < limit { Rule::LimitNodes } else { Rule::Limit })
     } else if there + new <= limit {
         Some(Rule::LimitInFlight)
@@ -75,10 +75,9 @@ fn broken_limit(resource: &str, limit: Quantity, used: [Quantity; 3]) -> Option<
     }
 }
 
-/// What the claims have of `resource` if each becomes the type with the most of it.
+/// The sum of `resource` over the claims if each becomes the type with the most of it.
 fn largest_together(shapes: &[&Shape<'_>], resource: &str) -> Quantity {
-    // Claims of one shape are next to each other more often than not, and a shape has hundreds of
-    // types.
+    // Claims of one shape are often adjacent, and a shape has hundreds of types.
     let mut known: BTreeMap<*const usize, Quantity> = BTreeMap::new();
     shapes.iter().fold(Quantity::ZERO, |sum, shape| {
         let largest = *known.entry(shape.types.as_ptr()).or_insert_with(|| {
@@ -124,8 +123,8 @@ pub(crate) fn check_reservations(
     }
 }
 
-/// Whether a claim speaks of reservations only because its pool or pods do. Where pods may fall
-/// back to other capacity, such a claim need not hold a reservation.
+/// Whether a claim names reservations only because its pool or pods do. If pods may use other capacity, such a
+/// claim need not hold a reservation.
 fn names_reservation_itself(
     facts: &Facts<'_>,
     number: usize,
@@ -139,7 +138,7 @@ fn names_reservation_itself(
             }))
 }
 
-/// Instances per reservation: the least that any offering of it says.
+/// The instances of each reservation: the smallest number in any of its offerings.
 fn reservation_capacity<'a>(facts: &Facts<'a>, key: &str) -> BTreeMap<&'a str, u32> {
     let catalog = &facts.snapshot.catalog;
     let mut capacity = BTreeMap::new();
@@ -155,7 +154,7 @@ fn reservation_capacity<'a>(facts: &Facts<'a>, key: &str) -> BTreeMap<&'a str, u
     capacity
 }
 
-/// Checks that every claim is of a pool that can be used.
+/// Checks that the pool of every claim is usable.
 pub(crate) fn check_usable(
     facts: &Facts<'_>,
     shapes: &[Option<Rc<Shape<'_>>>],

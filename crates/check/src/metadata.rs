@@ -1,4 +1,4 @@
-//! Whether a claim's labels, annotations and taints are what its pool and its requirements say.
+//! Whether a claim's labels, annotations and taints match its pool and its requirements.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::{
     shape::{Shape, UNWRITTEN},
 };
 
-/// The version of the hash that the pool's template is told by.
+/// The version of the pool hash. Karpenter's value.
 const HASH_VERSION: &str = "v3";
 
 /// The annotation that names the drivers whose devices a claim's pods use.
@@ -31,19 +31,18 @@ pub(crate) fn check(
     check_labels(name, claim, shape, well_known, findings);
     check_annotations(name, claim, shape, findings);
     let pool = shape.pool.pool;
-    for (kind, own, of_pool) in [
+    for (kind, of_claim, of_pool) in [
         ("taints", &claim.taints, &pool.taints),
         ("startup taints", &claim.startup_taints, &pool.startup_taints),
     ] {
         let sorted = |taints: &[Taint]| taints.iter().cloned().collect::<BTreeSet<_>>();
-        if sorted(own) != sorted(of_pool) {
+        if sorted(of_claim) != sorted(of_pool) {
             findings.add(Rule::ClaimTaints, name, format!("its {kind} are not its pool's"));
         }
     }
 }
 
-/// Labels are the template's, and a value for every requirement on a label that no provider fills
-/// in.
+/// Labels are the template's, and a value for every requirement on a label that no provider sets.
 fn check_labels(
     name: &str,
     claim: &PlannedClaim,
@@ -82,7 +81,7 @@ fn check_labels(
     }
 }
 
-/// Karpenter draws a number for open requirements without looking at the excluded values.
+/// Karpenter draws a number for open requirements, and may draw an excluded value.
 fn may_be(requirement: &Requirement, value: &str) -> bool {
     requirement.is_complement() || requirement.has(value)
 }

@@ -1,4 +1,4 @@
-//! Whether nodes that exist, or are on their way, suit the pods that they receive.
+//! Whether existing and launched nodes fit the pods that they receive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,8 +32,8 @@ pub(crate) fn check(facts: &Facts<'_>, findings: &mut Findings) {
     }
 }
 
-/// Labels that a node does not have, but that Karpenter takes it to have from the moment when it
-/// places a pod there that excludes a value of them.
+/// Labels that a node lacks, but that Karpenter assumes on it after placing a pod there that excludes a value of
+/// them.
 fn assumed_labels(facts: &Facts<'_>, node: usize) -> BTreeSet<String> {
     let labels = facts.snapshot.nodes[node].requirements();
     let mut assumed = BTreeSet::new();
@@ -70,9 +70,9 @@ impl OneNode<'_, '_> {
                 let message = format!("it does not tolerate {taint} of node {name}");
                 findings.add(Rule::Taint, pod.key(), message);
             }
-            // A pod that moves is not asked about the fields of nodes.
-            let alternatives = spec.alternatives().iter().enumerate().filter(|(i, _)| {
-                let term = spec.spec.node_affinity.get(*i);
+            // Field selectors are not checked for a pod that moves.
+            let alternatives = spec.alternatives().iter().enumerate().filter(|(alternative, _)| {
+                let term = spec.spec.node_affinity.get(*alternative);
                 pod.role == Role::Moving || !term.is_some_and(|term| term.has_fields)
             });
             let wanted = alternatives.map(|(_, wanted)| wanted);
@@ -89,7 +89,7 @@ impl OneNode<'_, '_> {
         }
     }
 
-    /// Why none of `alternatives` is met by the node's labels.
+    /// The reason why the node's labels satisfy none of `alternatives`.
     fn unmet<'r>(
         &self,
         alternatives: impl IntoIterator<Item = &'r Requirements>,
@@ -117,7 +117,7 @@ impl OneNode<'_, '_> {
         Some((if by_assumption { Rule::RequirementAssumed } else { rule }, error.to_string()))
     }
 
-    /// Everything fits, and the daemons that are still to come too.
+    /// Checks that everything fits, including daemons that are still missing.
     fn check_room(&self, findings: &mut Findings) {
         let columns = &self.facts.specs.columns;
         let mut daemons = columns.zeros();
@@ -142,10 +142,10 @@ impl OneNode<'_, '_> {
         let wanted = self.facts.requests(self.pods);
         let mut room = Room::of(&self.node.allocatable, columns);
         let mut overdrawn = None;
-        for (i, name) in columns.names().iter().enumerate() {
+        for (column, name) in columns.names().iter().enumerate() {
             if self.node.allocatable.contains(name) {
-                room.amounts[i] -= used[i];
-                if room.amounts[i] < 0 {
+                room.amounts[column] -= used[column];
+                if room.amounts[column] < 0 {
                     overdrawn = Some(format!("more of {name} is taken than there is"));
                 }
             }
@@ -155,10 +155,10 @@ impl OneNode<'_, '_> {
         }
     }
 
-    /// Whether a daemon runs on this node by any reading of the rules.
+    /// Whether a daemon runs on this node under every interpretation of the rules.
     ///
-    /// Karpenter looks at one of the daemon's node affinity alternatives, and which one depends on
-    /// what it looked at before; and `PreferNoSchedule` keeps a daemon away or does not.
+    /// Karpenter reads one alternative of the daemon's node affinity, and which one depends on its earlier work.
+    /// `PreferNoSchedule` may keep a daemon away or not.
     fn expects(&self, daemon: &Daemon) -> bool {
         let spec = &daemon.spec;
         !(self.facts.settings.ignore_dra && spec.uses_dra)
@@ -188,7 +188,7 @@ impl OneNode<'_, '_> {
         }
     }
 
-    /// A driver that the new pods add nothing to is not their fault.
+    /// A driver's exceeded limit is a finding only if the new pods add volumes to it.
     fn check_volume_limits(&self, findings: &mut Findings) {
         let there: BTreeSet<&AttachedVolume> =
             self.node.pods.iter().flat_map(|pod| &pod.volumes.attached).collect();

@@ -1,4 +1,4 @@
-//! Every pod exactly once, and no name that the snapshot does not know.
+//! Checks that every pod is in the plan exactly once, and that the snapshot knows every name.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use joiner_core::{
 
 use crate::finding::{Findings, Rule};
 
-/// Who goes where, by number in the snapshot. A pod with several places is only at the first.
+/// Where each pod goes, by its number in the snapshot. A pod with several places counts at the first one.
 #[derive(Debug)]
 pub(crate) struct Placement {
     /// The pods of each claim of the plan.
@@ -57,7 +57,7 @@ impl<'a> PodFinder<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let numbers = snapshot.pods.iter().enumerate();
         Self {
-            numbers: numbers.map(|(i, pod)| ((&*pod.namespace, &*pod.name), i)).collect(),
+            numbers: numbers.map(|(number, pod)| ((&*pod.namespace, &*pod.name), number)).collect(),
             seen: vec![false; snapshot.pods.len()],
         }
     }
@@ -66,7 +66,7 @@ impl<'a> PodFinder<'a> {
         keys.iter().filter_map(|key| self.find(key, findings)).collect()
     }
 
-    /// The pod's number, if it is known and not seen before.
+    /// The pod's number, if it is known and occurs for the first time.
     fn find(&mut self, key: &str, findings: &mut Findings) -> Option<usize> {
         let found = key.split_once('/').and_then(|name| self.numbers.get(&name));
         let Some(&pod) = found else {
@@ -90,8 +90,12 @@ impl<'a> NodeFinder<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let nodes = || snapshot.nodes.iter().enumerate();
         Self {
-            by_node: nodes().filter_map(|(i, node)| Some((node.node.as_deref()?, i))).collect(),
-            by_claim: nodes().filter_map(|(i, node)| Some((node.claim.as_deref()?, i))).collect(),
+            by_node: nodes()
+                .filter_map(|(number, node)| Some((node.node.as_deref()?, number)))
+                .collect(),
+            by_claim: nodes()
+                .filter_map(|(number, node)| Some((node.claim.as_deref()?, number)))
+                .collect(),
         }
     }
 
@@ -115,7 +119,7 @@ impl<'a> NodeFinder<'a> {
     }
 }
 
-/// Claims and nodes without pods, and pods that should not have a place at all.
+/// Checks for claims and nodes without pods, and for pods that must not have a place.
 pub(crate) fn check(
     snapshot: &Snapshot,
     settings: &PlanSettings,
@@ -123,9 +127,9 @@ pub(crate) fn check(
     placement: &Placement,
     findings: &mut Findings,
 ) {
-    for (i, claim) in plan.claims.iter().enumerate() {
+    for (number, claim) in plan.claims.iter().enumerate() {
         if claim.pods.is_empty() {
-            let subject = format!("claims[{i}] of pool {}", claim.node_pool);
+            let subject = format!("claims[{number}] of pool {}", claim.node_pool);
             findings.add(Rule::ClaimEmpty, subject, "nobody needs it");
         }
     }
@@ -146,7 +150,7 @@ pub(crate) fn check(
             let message = "it asks for devices and has a place, though such pods are refused";
             findings.add(Rule::PodDra, pod.key(), message);
         }
-        // A pod that moves has run already, so its volumes are there.
+        // A pod that moves has run before, so its volumes exist.
         if let (Some(waiting), false) = (&pod.volumes.waiting, pod.role == Role::Moving) {
             findings.add(Rule::PodVolumeWaiting, pod.key(), format!("it has a place: {waiting}"));
         }

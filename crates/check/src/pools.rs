@@ -1,4 +1,4 @@
-//! Pools, their types, and the daemons that every instance of a type gets.
+//! Pools, their types, and the daemons on every instance of a type.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct PoolFacts<'a> {
     pub(crate) pool: &'a NodePool,
-    /// What every claim of the pool requires before it has pods.
+    /// The requirements of every claim of the pool, before it has pods.
     pub(crate) template: Requirements,
     pub(crate) types: Vec<TypeFacts<'a>>,
     by_name: HashMap<&'a str, usize>,
@@ -34,17 +34,16 @@ pub(crate) struct PoolFacts<'a> {
 pub(crate) struct TypeFacts<'a> {
     pub(crate) of: &'a InstanceType,
     pub(crate) daemons: Rc<DaemonLoad<'a>>,
-    /// What pods can use, for each offering.
+    /// The capacity for pods, for each offering.
     pub(crate) rooms: Vec<Rc<Room>>,
 }
 
-/// What the daemons of an instance take.
+/// The use of an instance by its daemons.
 #[derive(Debug)]
 pub(crate) struct DaemonLoad<'a> {
-    /// Requests of the daemons that run there by any reading of the rules.
+    /// Requests of the daemons that run there under every interpretation of the rules.
     ///
-    /// Karpenter forgets node affinity alternatives of a daemon while it looks at one type after
-    /// the other, but never the last alternative.
+    /// Karpenter drops alternatives of a daemon's node affinity while it compares types, but never the last one.
     pub(crate) certain: Row,
     /// Requests of all daemons that may run there.
     pub(crate) possible: Row,
@@ -54,7 +53,7 @@ pub(crate) struct DaemonLoad<'a> {
     pub(crate) volumes: BTreeSet<&'a AttachedVolume>,
 }
 
-/// Whether instances can be made for the pool's pods.
+/// Whether instances can be created for the pool's pods.
 pub(crate) fn is_usable(pool: &NodePool) -> bool {
     !pool.is_static && pool.readiness == Readiness::Ready
 }
@@ -78,7 +77,8 @@ impl<'a> PoolFacts<'a> {
                 rooms: rooms(of, columns),
             })
             .collect();
-        let by_name = types.iter().enumerate().map(|(i, each)| (&*each.of.name, i)).collect();
+        let by_name =
+            types.iter().enumerate().map(|(number, each)| (&*each.of.name, number)).collect();
         Self { pool, template, types, by_name }
     }
 
@@ -88,7 +88,7 @@ impl<'a> PoolFacts<'a> {
     }
 }
 
-/// The pools that claims of a plan, or instances in general, can be of.
+/// The pools of a plan's claims and of instances.
 pub(crate) fn by_name<'a>(
     snapshot: &'a Snapshot,
     names: &BTreeSet<&str>,
@@ -99,8 +99,8 @@ pub(crate) fn by_name<'a>(
     named.map(|pool| (&*pool.name, PoolFacts::new(snapshot, pool, columns, ignore_dra))).collect()
 }
 
-/// What a claim of `pool` requires before it has pods. That its node will be registered and
-/// initialized goes without saying; it is said here for daemons that wait for it.
+/// The requirements of a claim of `pool` before it has pods. The node is assumed to be registered and initialized,
+/// for daemons that require it.
 fn template(pool: &NodePool) -> Requirements {
     let mut template = Requirements::from_specs(&pool.requirements);
     template.add_all(&Requirements::from_labels(&template_labels(pool)));
@@ -119,8 +119,7 @@ pub(crate) fn template_labels(pool: &NodePool) -> label::Labels {
     labels
 }
 
-/// What pods can use of an instance of this type, for each of its offerings. Most offerings are
-/// alike, and share it.
+/// The capacity for pods of an instance of this type, for each of its offerings. Equal offerings share it.
 fn rooms(of: &InstanceType, columns: &Columns<'_>) -> Vec<Rc<Room>> {
     let mut distinct: Vec<Rc<Room>> = Vec::new();
     of.offerings
@@ -139,8 +138,8 @@ fn rooms(of: &InstanceType, columns: &Columns<'_>) -> Vec<Rc<Room>> {
         .collect()
 }
 
-/// What Karpenter takes an instance to have through an offering with a capacity or an overhead of its
-/// own: it adds them to those of the type, where they should take their place.
+/// The capacity that Karpenter computes for an offering with its own capacity or overhead: it adds them to those of
+/// the type, instead of replacing these.
 pub(crate) fn room_if_added(
     of: &InstanceType,
     offering: &Offering,
@@ -154,9 +153,9 @@ pub(crate) fn room_if_added(
     Some(Room::of(&instance_type::allocatable(&capacity, &overhead), columns))
 }
 
-/// The daemons that a pool's taints let in.
+/// The daemons that tolerate a pool's taints.
 struct Daemons<'a> {
-    /// Each with its alternatives, and whether the pool can meet them.
+    /// Each with its alternatives, and whether the pool can satisfy them.
     all: Vec<(&'a Daemon, Vec<(Requirements, bool)>)>,
     /// Types with the same daemons share one load.
     loads: HashMap<Vec<Presence>, Rc<DaemonLoad<'a>>>,
@@ -197,7 +196,7 @@ impl<'a> Daemons<'a> {
         Self { all, loads: HashMap::new() }
     }
 
-    /// The load of an instance of a type with these requirements.
+    /// The load of daemons on an instance of a type with these requirements.
     fn on(&mut self, of_type: &Requirements, columns: &Columns<'_>) -> Rc<DaemonLoad<'a>> {
         let presence: Vec<Presence> = self
             .all

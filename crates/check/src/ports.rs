@@ -1,10 +1,10 @@
-//! Who has which port of an instance.
+//! The ports in use on an instance.
 
 use std::collections::HashMap;
 
 use joiner_core::pod::{HostPort, Pod};
 
-/// The ports taken on one instance.
+/// The ports in use on one instance.
 #[derive(Debug, Default)]
 pub(crate) struct Ports<'a>(HashMap<(i32, &'a str), Vec<(&'a HostPort, &'a Pod)>>);
 
@@ -13,7 +13,7 @@ impl<'a> Ports<'a> {
         self.0.is_empty()
     }
 
-    /// Takes `port` for `pod`. Returns another pod that has it already.
+    /// Assigns `port` to `pod`. Returns another pod that uses it already.
     pub(crate) fn take(&mut self, port: &'a HostPort, pod: &'a Pod) -> Option<&'a Pod> {
         let taken = self.0.entry((port.port, port.protocol.as_str())).or_default();
         let others = taken.iter().filter(|(_, other)| !std::ptr::eq(*other, pod));
@@ -22,7 +22,7 @@ impl<'a> Ports<'a> {
         holder
     }
 
-    /// A pod that has a port which conflicts with `port`.
+    /// A pod with a port that conflicts with `port`.
     pub(crate) fn holder(&self, port: &HostPort) -> Option<&'a Pod> {
         let taken = self.0.get(&(port.port, port.protocol.as_str()))?;
         taken.iter().find(|(other, _)| other.conflicts(port)).map(|(_, pod)| *pod)

@@ -1,6 +1,6 @@
-//! The part of a claim that does not depend on its pods: its pool, its requirements and its types.
+//! The part of a claim that does not depend on its pods: pool, requirements and types.
 //!
-//! Large plans have thousands of claims and few shapes, so each shape is looked at once.
+//! Large plans have thousands of claims and few shapes, so each shape is checked once.
 
 use std::{
     cell::RefCell,
@@ -24,19 +24,19 @@ use crate::{
     pools::{PoolFacts, TypeFacts},
 };
 
-/// A value that no pod asks for: until there is an instance, nobody knows its name.
+/// A host name that no pod requires. The real name is unknown until the instance exists.
 const UNNAMED_HOST: &str = "(an instance without a name yet)";
 
-/// Keys that only a planner uses, and never writes down.
+/// Keys that only a planner uses, and that claims never have.
 pub(crate) const UNWRITTEN: [&str; 3] = [label::HOSTNAME, label::REGISTERED, label::INITIALIZED];
 
 /// A pool, requirements and a list of types.
 #[derive(Debug)]
 pub(crate) struct Shape<'a> {
     pub(crate) pool: &'a PoolFacts<'a>,
-    /// What the requirements leave open.
+    /// The options that the requirements leave.
     pub(crate) left: Rc<Left>,
-    /// The types listed, in order, as numbers of the pool's; unknown ones are left out.
+    /// The listed types, in order, as numbers of the pool's types. Unknown ones are skipped.
     pub(crate) types: Vec<usize>,
     /// The types that the requirements allow.
     pub(crate) allowed_types: Vec<&'a str>,
@@ -48,29 +48,29 @@ pub(crate) struct Shape<'a> {
     pub(crate) problems: Vec<(Rule, String)>,
 }
 
-/// What requirements other than the one on the instance type leave open.
+/// The options that the requirements leave, without the one on the instance type.
 #[derive(Debug)]
 pub(crate) struct Left {
     pub(crate) requirements: Requirements,
     /// For each type of the pool.
     pub(crate) offers: Vec<Offer>,
-    /// For each spec that was asked for: why each of its alternatives is not met.
+    /// For each specification that was asked for, why each of its alternatives is not satisfied.
     suits: RefCell<HashMap<usize, Rc<[Option<String>]>>>,
 }
 
-/// How a type can be had under some requirements.
+/// The offerings of a type under some requirements.
 #[derive(Debug)]
 pub(crate) struct Offer {
-    /// Whether the type's own labels agree.
+    /// Whether the type's own labels satisfy them.
     pub(crate) agrees: bool,
     /// The price of the cheapest offering.
     pub(crate) price: Option<f64>,
-    /// What pods can use through one offering or another.
+    /// The capacity for pods, for each distinct offering.
     pub(crate) rooms: Vec<Rc<Room>>,
 }
 
 impl Left {
-    /// Why the alternatives of a spec are not met; `None` for those that are.
+    /// The reasons why the alternatives of a specification are not satisfied; `None` for those that are.
     pub(crate) fn shortfalls(
         &self,
         number: usize,
@@ -93,7 +93,7 @@ pub(crate) struct Shapes<'a> {
     snapshot: &'a Snapshot,
     settings: &'a PlanSettings,
     pools: &'a BTreeMap<&'a str, PoolFacts<'a>>,
-    /// By pool and by the addresses of what claims of one shape share.
+    /// By pool, and by the addresses of the fields that claims of one shape share.
     known: HashMap<(&'a str, *const String, *const RequirementSpec), Rc<Shape<'a>>>,
     left: HashMap<(&'a str, Requirements), Rc<Left>>,
 }
@@ -142,7 +142,7 @@ impl<'a> Shapes<'a> {
         shape
     }
 
-    /// What `requirements` leave open in `pool`.
+    /// The options that `requirements` leave in `pool`.
     fn left(&mut self, pool: &'a PoolFacts<'a>, mut requirements: Requirements) -> Rc<Left> {
         requirements.set(label::HOSTNAME, Requirement::one_of([UNNAMED_HOST]));
         for key in [label::REGISTERED, label::INITIALIZED] {
@@ -161,8 +161,8 @@ impl<'a> Shapes<'a> {
 
     fn offers(&self, pool: &PoolFacts<'a>, requirements: &Requirements) -> Vec<Offer> {
         let catalog = &self.snapshot.catalog;
-        // How an instance is paid for is settled only after its types are, from their offerings; the
-        // labels of the types have nothing to say about it.
+        // The capacity type is chosen after the types, from their offerings. The labels of the types do not matter
+        // for it.
         let mut before = requirements.clone();
         before.remove(label::CAPACITY_TYPE);
         if let Some(key) = &catalog.reservation_id_label {
@@ -201,7 +201,7 @@ pub(crate) fn is_reserved(requirements: &Requirements, reservation_id: Option<&s
         && reservation_id.is_some_and(|key| requirements.get(key).is_some())
 }
 
-/// The types a claim lists, as far as the pool has them.
+/// The types that a claim lists and its pool has.
 fn listed_types(
     pool: &PoolFacts<'_>,
     claim: &PlannedClaim,
@@ -229,7 +229,7 @@ fn listed_types(
 }
 
 impl<'a> Shape<'a> {
-    /// The types listed.
+    /// The listed types.
     pub(crate) fn listed(&self) -> impl Iterator<Item = (&TypeFacts<'a>, &Offer)> {
         self.types.iter().map(|&i| (&self.pool.types[i], &self.left.offers[i]))
     }
@@ -259,10 +259,10 @@ impl<'a> Shape<'a> {
             self.problem(Rule::ClaimRequirements, message);
         }
         let allowed: BTreeSet<&str> = self.allowed_types.iter().copied().collect();
-        // A type need not carry its own name as a label; then a requirement may leave it out.
+        // A type need not have its own name as a label; then a requirement may exclude it.
         let named = |each: &&TypeFacts<'_>| {
-            let own = each.of.requirements.get(label::INSTANCE_TYPE);
-            own.and_then(Requirement::single) == Some(&each.of.name)
+            let name = each.of.requirements.get(label::INSTANCE_TYPE);
+            name.and_then(Requirement::single) == Some(&each.of.name)
         };
         let mut types = self.types.iter().map(|&i| &self.pool.types[i]);
         let missing = types
@@ -273,7 +273,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Every type can be had, and the cheapest comes first.
+    /// Checks that every type is offered, and that the cheapest comes first.
     fn check_offers(&mut self) {
         let mut problems = Vec::new();
         let mut last: Option<(&str, f64)> = None;
@@ -304,7 +304,7 @@ impl<'a> Shape<'a> {
 
     fn check_min_values(&mut self, type_minimum: Option<u32>, settings: &PlanSettings) {
         let best_effort = settings.min_values == MinValuesPolicy::BestEffort;
-        // Only a strict planner looks at `minValues` again after it has cut a long list.
+        // Only a strict planner checks `minValues` again after it has truncated a long list.
         let may_be_cut = best_effort && self.types.len() >= settings.instance_types_max;
         let template = self.pool.template.clone();
         for (key, of_pool) in template.iter() {

@@ -1,8 +1,8 @@
-//! Pods near and away from each other.
+//! Affinity, anti-affinity and spread.
 //!
-//! An instance has, for each topology key, a set of domains that it may turn out to be in: a node its
-//! label, a claim every value that its requirements leave. Where pods are depends on the instances
-//! alone, so pods that ask for the same and look the same are one [`Kind`].
+//! For each topology key, an instance has a set of possible domains: a node its label, a claim every value that its
+//! requirements allow. The places of pods depend on the instances alone, so pods with equal constraints and labels
+//! form one [`Kind`].
 
 mod affinity;
 mod anti_affinity;
@@ -27,12 +27,12 @@ use crate::{
     shape::Shape,
 };
 
-/// What pods that are spread over hosts are compared with.
+/// What `maxSkew` over hosts is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LowestHost {
-    /// The host that has fewest of them, once some run.
+    /// The host with the fewest pods, once some run.
     Counted,
-    /// A host without any, as if there could always be one more.
+    /// An empty host, as if one more were always possible.
     AlwaysEmpty,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn check(
     spread::check(&mut topology, findings);
 }
 
-/// Where all pods are.
+/// The places of all pods.
 struct Topology<'c, 'a> {
     facts: &'c Facts<'a>,
     shapes: &'c [Option<Rc<Shape<'a>>>],
@@ -73,7 +73,7 @@ struct Here<'a> {
     instance: usize,
     /// How many were there before and stay.
     bound: u32,
-    /// How many the plan puts there.
+    /// How many the plan places there.
     placed: u32,
     /// One of them.
     example: &'a Pod,
@@ -86,7 +86,7 @@ struct KeyDomains {
     of_instance: Vec<Domains>,
 }
 
-/// The domains that one instance may be in.
+/// The possible domains of one instance.
 enum Domains {
     /// The instance does not have the label.
     Nowhere,
@@ -130,7 +130,7 @@ impl<'c, 'a> Topology<'c, 'a> {
         here.any(|here| here.placed > 0)
     }
 
-    /// The kinds that `selector` selects in the namespaces that `covers` says.
+    /// The kinds that `selector` selects in the namespaces for which `covers` is true.
     fn selected(&self, selector: &LabelSelector, covers: impl Fn(&str) -> bool) -> Vec<usize> {
         let matches = |&number: &usize| {
             let kind = &self.kinds[number];
@@ -145,16 +145,15 @@ impl<'c, 'a> Topology<'c, 'a> {
         }
     }
 
-    /// The kinds that a term of a pod in namespace `own` is about.
+    /// The kinds that a term of a pod in namespace `own` selects.
     fn selected_by_term(&self, term: &AffinityTerm, own: &str) -> Vec<usize> {
         let namespaces = &self.facts.snapshot.namespaces;
         let covers = |name: &str| term.covers_namespace(own, name, namespaces.get(name));
         term.selector.as_ref().map_or_else(Vec::new, |selector| self.selected(selector, covers))
     }
 
-    /// Required terms that are alike, each with the kinds that have it. Terms on a beta key are
-    /// left out: Karpenter compares them letter by letter with keys in use, so nothing can be
-    /// said of them.
+    /// Equal required terms, each with the kinds that have it. Terms with a beta key are skipped: Karpenter
+    /// compares their text with current keys, so nothing is certain about them.
     fn terms(
         &self,
         of: impl Fn(&'a joiner_core::pod::PodSpec) -> &'a [AffinityTerm],
@@ -185,7 +184,7 @@ impl<'c, 'a> Topology<'c, 'a> {
         self.shapes.len()
     }
 
-    /// The instance's place among the snapshot's nodes, if it is one.
+    /// The instance's position among the snapshot's nodes, if it is one.
     fn node(&self, instance: usize) -> Option<usize> {
         instance.checked_sub(self.claim_count())
     }
@@ -207,7 +206,7 @@ impl<'c, 'a> Topology<'c, 'a> {
         domains
     }
 
-    /// Each instance is a host of its own.
+    /// Each instance is its own host.
     fn hosts(&self) -> KeyDomains {
         let count = self.claim_count() + self.facts.snapshot.nodes.len();
         KeyDomains {
@@ -261,8 +260,7 @@ impl<'c, 'a> Topology<'c, 'a> {
         }
     }
 
-    /// The values that the types and offerings of a claim have for a key that its requirements
-    /// leave open.
+    /// The values that the types and offerings of a claim have for a key that its requirements leave open.
     fn open_values(
         &self,
         shape: &'c Shape<'a>,
@@ -287,7 +285,7 @@ impl<'c, 'a> Topology<'c, 'a> {
     }
 }
 
-/// All pods that have a place and are not about to end.
+/// All pods that have a place and are not terminating.
 fn kinds<'a>(facts: &Facts<'a>) -> Vec<Kind<'a>> {
     let mut labels = Interned::default();
     let mut numbers: HashMap<(usize, &str, usize), usize> = HashMap::new();

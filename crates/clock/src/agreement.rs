@@ -1,23 +1,23 @@
-//! Whether the wall clock can be believed: it is compared with the running time of this process and
-//! with the clock of a server.
+//! Whether the wall clock can be trusted. It is compared with the running time of this process and with the clock
+//! of a server.
 //!
-//! Both comparisons are needed. A server on the same computer follows its clock wherever that is
-//! set, and running time says nothing of a clock that was wrong from the beginning.
+//! Both comparisons are needed. A server on the same computer follows the same wall clock. Running time does not
+//! show a clock that was wrong from the start.
 
 use std::{fmt, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How far clocks may differ. Clocks that are kept by NTP differ by less than a second; a minute is
-/// little beside the times that are decided by the wall clock, the shortest of which are minutes.
+/// How far clocks may differ. Clocks synchronised by NTP differ by less than a second. The value was chosen below
+/// all durations that are measured by the wall clock, the shortest of which are minutes.
 pub const TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
 
-/// For how long a server has to agree with a wall clock that was set until it is believed. A
-/// computer that was suspended, and a clock that was put right, differ from running time for good.
-/// An hour is long enough for a person to read why the process is not ready.
+/// How long a server must agree with a wall clock that was set, until it is trusted. After a suspension or a
+/// correction, the wall clock differs from running time for good. The value was chosen so that an administrator has
+/// time to read why the process is not ready.
 pub const BELIEVED_AFTER: Duration = Duration::from_hours(1);
 
-/// What both clocks of a process say at one moment.
+/// The readings of both clocks of a process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// The time of day.
@@ -27,20 +27,20 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// When the process was started, by a clock that says `time` at this moment. This stays the same
-    /// for as long as the clock goes as running time goes.
+    /// The start of the process according to a clock that shows `time` now. It is constant while the clock is not
+    /// set.
     fn start_by(self, time: Timestamp) -> SignedDuration {
         let running = SignedDuration::try_from(self.running).unwrap_or(SignedDuration::MAX);
         time.as_duration().saturating_sub(running)
     }
 }
 
-/// How clocks differ, so that nothing should be decided by the wall clock.
+/// The difference of clocks because of which the wall clock must not decide anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// The wall clock is ahead of the server's by so much, or behind it.
+    /// By how much the wall clock is ahead of the server's clock, or behind it.
     Server(SignedDuration),
-    /// The wall clock was set forward by so much, or back, since the process has been running.
+    /// By how much the wall clock was set forward, or back, since the process started.
     Running(SignedDuration),
 }
 
@@ -62,36 +62,36 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What is known of a wall clock, a server's clock and running time.
+/// The known facts about a wall clock, a server's clock and running time.
 #[derive(Debug, Clone)]
 pub struct Agreement {
-    /// When the process was started, by the wall clock as it is believed.
+    /// The start of the process according to the trusted wall clock.
     believed: SignedDuration,
-    /// The same by the server's clock, once one was seen.
+    /// The same according to the server's clock, once its time is known.
     server: Option<SignedDuration>,
-    /// Since when, in running time, the server has agreed with a wall clock that is not believed.
+    /// Since when, in running time, the server has agreed with a wall clock that is not trusted.
     confirmed: Option<Confirmed>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Confirmed {
     since: Duration,
-    /// When the process was started, by that wall clock.
+    /// The start of the process according to that wall clock.
     start: SignedDuration,
 }
 
 impl Agreement {
-    /// The wall clock is believed until something contradicts it.
+    /// The wall clock is trusted until a comparison contradicts it.
     pub fn new(first: Reading) -> Self {
         Self { believed: first.start_by(first.wall), server: None, confirmed: None }
     }
 
-    /// Takes note of what a server's clock said at a moment.
+    /// Records the time of a server's clock at a moment.
     pub fn saw(&mut self, server: Timestamp, at: Reading) {
         self.server = Some(at.start_by(server));
     }
 
-    /// How clocks differ at a moment, if they do.
+    /// The difference of clocks at a moment, if there is one.
     pub fn difference(&mut self, at: Reading) -> Option<Difference> {
         let start = at.start_by(at.wall);
         let from_server = self.server.map(|server| start.saturating_sub(server));
@@ -104,7 +104,7 @@ impl Agreement {
         if !is_large(by) {
             self.confirmed = None;
             if server_agrees {
-                // A clock is put right by a little from time to time, which adds up.
+                // Clocks are corrected in small steps, which add up.
                 self.believed = start;
             }
             return None;
@@ -116,7 +116,7 @@ impl Agreement {
         Some(Difference::Running(by))
     }
 
-    /// Whether the server has agreed for long enough with a wall clock that was set.
+    /// Whether the server has agreed long enough with a wall clock that was set.
     fn is_believed(&mut self, start: SignedDuration, now: Duration) -> bool {
         let same = |it: &Confirmed| !is_large(start.saturating_sub(it.start));
         let known = self.confirmed.filter(same);
@@ -137,7 +137,7 @@ mod tests {
 
     const DAY: i64 = 86_400;
 
-    /// After `running` seconds, with a wall clock that is `ahead` by so many.
+    /// After `running` seconds, with a wall clock that is `ahead` seconds fast.
     fn at(running: u64, ahead: i64) -> Reading {
         Reading { wall: time(running, ahead), running: Duration::from_secs(running) }
     }

@@ -1,7 +1,7 @@
-//! Deadlines that do not count the time a call waits for its turn.
+//! Deadlines that exclude the time a call waits for its turn.
 //!
-//! A deadline says how long the other side may take to answer. A call that waits for a rate limit
-//! of our own has not been sent yet, so that time says nothing about the other side.
+//! A deadline limits how long the other side may take to answer. While a call waits for Joiner's own rate limit it
+//! is not sent yet, so that time does not count.
 
 use std::{pin::pin, time::Duration};
 
@@ -13,22 +13,22 @@ use tokio::{
 use crate::Clock;
 
 tokio::task_local! {
-    /// How many waits of the present call are not counted at this moment.
+    /// How many waits of the present call are excluded at this moment.
     static UNCOUNTED: watch::Sender<u32>;
 }
 
 impl Clock {
-    /// The outcome of a call; none if it takes longer than `limit`. The deadline is set anew after
-    /// each [`uncounted`] wait in the call.
+    /// The result of a call; `None` if it takes longer than `limit`. The deadline starts again after each
+    /// [`uncounted`] wait in the call.
     pub async fn within<T>(&self, limit: Duration, call: impl Future<Output = T>) -> Option<T> {
         until(|| self.instant_after(limit), call).await
     }
 }
 
-/// The outcome of a call; none if it is not there at its deadline. The deadline is asked for at the
-/// beginning, and again after each [`uncounted`] wait in the call.
+/// The result of a call; `None` if it is not available at its deadline. The deadline is computed at the start, and
+/// again after each [`uncounted`] wait in the call.
 ///
-/// Of deadlines inside each other only the innermost one knows of such waits.
+/// Among nested deadlines, only the innermost one excludes such waits.
 pub async fn until<T>(deadline: impl Fn() -> Instant, call: impl Future<Output = T>) -> Option<T> {
     let (waits, mut changes) = watch::channel(0);
     let mut call = pin!(UNCOUNTED.scope(waits, call));
@@ -43,7 +43,7 @@ pub async fn until<T>(deadline: impl Fn() -> Instant, call: impl Future<Output =
         tokio::select! {
             biased;
             outcome = &mut call => return Some(outcome),
-            // The call holds the sender, so there is always one while the call goes on.
+            // The call holds the sender, so there is one while the call runs.
             Ok(()) = changes.changed() => {
                 let waits = *changes.borrow_and_update() > 0;
                 ends = (!waits).then(&deadline);
@@ -53,18 +53,18 @@ pub async fn until<T>(deadline: impl Fn() -> Instant, call: impl Future<Output =
     }
 }
 
-/// Waits for something that the deadline around it does not count.
+/// Waits without counting against the surrounding deadline.
 pub async fn uncounted<T>(wait: impl Future<Output = T>) -> T {
     let _pause = Pause::begin();
     wait.await
 }
 
-/// Keeps the deadline from being counted until it is dropped.
+/// Suspends the deadline until it is dropped.
 struct Pause(Option<watch::Sender<u32>>);
 
 impl Pause {
     fn begin() -> Self {
-        // Outside of any deadline there is nothing to pause.
+        // Outside of any deadline there is nothing to suspend.
         let waits = UNCOUNTED.try_with(watch::Sender::clone).ok();
         if let Some(waits) = &waits {
             waits.send_modify(|waits| *waits += 1);

@@ -1,12 +1,12 @@
 //! Time as an input.
 //!
-//! Everything that asks what time it is, or waits, does so through a [`Clock`] it was given. The
-//! same code then runs on the wall clock in production, some times faster in the demo, and in
-//! virtual time in the laboratory, where an hour passes as soon as nobody has anything to do.
+//! Code that reads the time or waits uses the [`Clock`] it was given. So the same code runs on the wall clock in
+//! production, faster in the demo, and in virtual time in the laboratory. There an hour passes as soon as every
+//! task waits.
 //!
-//! Virtual time is tokio's: a current-thread runtime that was started paused moves its clock to
-//! the next timer whenever every task waits. Nothing here starts a runtime; a clock made by
-//! [`Clock::following_runtime`] simply follows the runtime it is used on.
+//! Virtual time is tokio's: a paused current-thread runtime moves its clock to the next timer when every task
+//! waits. This crate starts no runtime; a clock made by [`Clock::following_runtime`] follows the runtime it is used
+//! on.
 
 mod agreement;
 pub mod deadline;
@@ -23,21 +23,22 @@ use tokio::{sync::watch, time::Instant};
 
 pub use self::agreement::{Agreement, BELIEVED_AFTER, Difference, Reading, TOLERANCE};
 
-/// How much time passes at most between two looks at a clock with a pace of its own.
+/// How much time may pass between two readings of a paced clock. The value was chosen so that a slow simulation has
+/// little to catch up with.
 const STEP_MAX: Duration = Duration::from_secs(1);
 
-/// How often those who wait look at it: often enough that nothing is lost when they are a little
-/// late.
+/// How often waiting tasks read a paced clock. The value was chosen at half of `STEP_MAX`, so that a slightly late
+/// reading loses no time.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// How close to the time of day a clock is that has caught up with it: closer than anybody sees.
+/// How close to the time of day a clock counts as caught up. The value was chosen too small for users to notice.
 const CAUGHT_UP: Duration = Duration::from_millis(500);
 
-/// The speeds at which time can pass. At the fastest a second is a millisecond, the shortest wait
-/// of the runtime; the slowest is as far from 1.
+/// The allowed speeds. At the fastest one a second takes a millisecond, the shortest wait of the runtime. The
+/// slowest one is its inverse.
 pub const SPEEDS: RangeInclusive<f64> = 0.001..=1000.0;
 
-/// The shortest wait of the runtime.
+/// The shortest wait of tokio's timers.
 const TICK: Duration = Duration::from_millis(1);
 
 /// A clock, shared by all its clones.
@@ -51,29 +52,29 @@ enum Source {
     Runtime {
         started: Instant,
         at_start: Timestamp,
-        /// By how much the clock was set forward or back since.
+        /// By how much the clock was set forward or back since then.
         jumped: Mutex<SignedDuration>,
     },
-    /// The same at a pace that can be changed.
+    /// The same at a speed that can be changed.
     Paced {
         at_start: Timestamp,
         pace: Mutex<Pace>,
-        /// Wakes those who wait when the pace changes.
+        /// Wakes waiting tasks when the speed changes.
         changes: watch::Sender<()>,
-        /// By how much the clock was set forward or back since.
+        /// By how much the clock was set forward or back since then.
         jumped: Mutex<SignedDuration>,
     },
 }
 
-/// How fast a clock goes, and how far it has come.
+/// The speed of a clock, and its progress.
 struct Pace {
-    /// How much time has passed on the clock until `counted`.
+    /// The time that has passed on the clock up to `counted`.
     passed: Duration,
-    /// Until when time was counted; none while it is not counted, because the runtime works.
+    /// The last time that was counted; `None` while time is not counted because the runtime works.
     counted: Option<Instant>,
-    /// Whether time is counted only while the runtime rests.
+    /// Whether time is counted only while the runtime is idle.
     only_rests: bool,
-    /// What the clock said at its start, if it never passes the time of day.
+    /// The start of a clock that never passes the time of day.
     behind_from: Option<Timestamp>,
     speed: f64,
     held: bool,
@@ -87,7 +88,7 @@ impl Pace {
         Self { passed: Duration::ZERO, counted, only_rests, behind_from, speed, held: false }
     }
 
-    /// How much time has passed on the clock.
+    /// The time that has passed on the clock.
     fn look(&mut self) -> Duration {
         let most = self.present().unwrap_or(Duration::MAX);
         if let Some(counted) = &mut self.counted {
@@ -95,7 +96,7 @@ impl Pace {
             if !self.held {
                 let more = now.duration_since(*counted).mul_f64(self.speed);
                 let next = self.passed + more.min(STEP_MAX);
-                // The time of day may be set back, which this clock does not follow.
+                // The time of day may be set back. This clock never goes back.
                 self.passed = next.min(most).max(self.passed);
             }
             *counted = now;
@@ -103,7 +104,7 @@ impl Pace {
         self.passed
     }
 
-    /// How much time has to pass on the clock until it says the time of day; none if it may pass that.
+    /// How much time must pass on the clock until it reaches the time of day; `None` if it may pass that.
     fn present(&self) -> Option<Duration> {
         let left = Timestamp::now().duration_since(self.behind_from?);
         Some(Duration::try_from(left).unwrap_or_default())
@@ -116,42 +117,38 @@ impl Clock {
         Self(Arc::new(Source::Wall { started: Instant::now() }))
     }
 
-    /// A clock that says `at_start` now and goes as the runtime's time goes: virtually where the
-    /// runtime is paused, like any other clock elsewhere.
+    /// A clock that starts at `at_start` and follows the runtime's time. That is virtual if the runtime is paused.
     pub fn following_runtime(at_start: Timestamp) -> Self {
         let jumped = Mutex::default();
         Self(Arc::new(Source::Runtime { started: Instant::now(), at_start, jumped }))
     }
 
-    /// A clock that says `at_start` now and goes `speed` times as fast as the runtime's time, until
-    /// it is told to go at another [speed](Self::set_speed) or to be [held](Self::hold).
+    /// A clock that starts at `at_start` and runs `speed` times as fast as the runtime's time. It can be set to
+    /// another [speed](Self::set_speed) or [held](Self::hold).
     ///
-    /// Such a clock waits for those who go by it: between two looks at it, at most a second passes
-    /// on it, however long they took. A simulation that is too slow for its speed, or a computer
-    /// that was asleep, then finds little to catch up with.
+    /// Between two readings at most a second passes on it, however long they are apart. So a slow simulation, or a
+    /// computer that was suspended, has little to catch up with.
     ///
-    /// A speed that is not a positive number is taken as 1, and one beyond [`SPEEDS`] as the nearest
-    /// of them.
+    /// A speed that is not a positive number counts as 1. A speed outside of [`SPEEDS`] is limited to that range.
     pub fn faster(at_start: Timestamp, speed: f64) -> Self {
         Self::paced(at_start, Pace::new(speed, false))
     }
 
-    /// The same, but the clock stands still while its runtime works: what a simulation does takes
-    /// no time in it, however slow the computer is. The runtime has to say when it
-    /// [rests](Self::runtime_rests) and when it [works](Self::runtime_works) again.
+    /// As [`Clock::faster`], but the clock stands still while its runtime works, so a simulation's work takes no
+    /// time in it. The runtime must report when it [rests](Self::runtime_rests) and when it
+    /// [works](Self::runtime_works) again.
     pub fn faster_at_rest(at_start: Timestamp, speed: f64) -> Self {
         Self::paced(at_start, Pace::new(speed, true))
     }
 
-    /// The same, but the clock never passes the time of day of this computer. Once it has caught up
-    /// with that, it goes as fast as that goes, whatever its speed: nothing that is written by this
-    /// clock is in the future for those who read it by another one.
+    /// As [`Clock::faster`], but the clock never passes the time of day. Once it has caught up, it follows the time
+    /// of day at any speed. So no timestamp of this clock is in the future for readers of another clock.
     pub fn catching_up(at_start: Timestamp, speed: f64) -> Self {
         let pace = Pace { behind_from: Some(at_start), ..Pace::new(speed, true) };
         Self::paced(at_start, pace)
     }
 
-    /// Whether the clock would pass the time of day, and does not.
+    /// Whether the clock is held back by the time of day.
     pub fn has_caught_up(&self) -> bool {
         let Source::Paced { pace, .. } = &*self.0 else { return false };
         let mut pace = lock(pace);
@@ -164,7 +161,7 @@ impl Clock {
         Self(Arc::new(Source::Paced { at_start, pace, changes, jumped }))
     }
 
-    /// Takes note that the runtime has nothing to do; for a clock that goes only then.
+    /// Reports that the runtime is idle, for a clock that runs only then.
     pub fn runtime_rests(&self) {
         if let Source::Paced { pace, .. } = &*self.0 {
             let mut pace = lock(pace);
@@ -174,7 +171,7 @@ impl Clock {
         }
     }
 
-    /// Takes note that the runtime has something to do again.
+    /// Reports that the runtime works again.
     pub fn runtime_works(&self) {
         if let Source::Paced { pace, .. } = &*self.0 {
             let mut pace = lock(pace);
@@ -185,7 +182,7 @@ impl Clock {
         }
     }
 
-    /// What time it is.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         let (at_start, passed, jumped) = match &*self.0 {
             Source::Wall { .. } => return Timestamp::now(),
@@ -197,8 +194,8 @@ impl Clock {
         at_start.saturating_add(passed.saturating_add(jumped)).unwrap_or(Timestamp::MAX)
     }
 
-    /// How long this clock has been going. It only ever grows, and at the clock's own speed,
-    /// whatever the clock was set to meanwhile: what deadlines between computers are measured by.
+    /// How long this clock has been running, at its own speed. It never decreases, even if the clock is set. Use it
+    /// for deadlines between computers.
     pub fn running(&self) -> Duration {
         match &*self.0 {
             Source::Wall { started } | Source::Runtime { started, .. } => started.elapsed(),
@@ -206,13 +203,13 @@ impl Clock {
         }
     }
 
-    /// What this clock says, and how long it has been going.
+    /// The current time and the running time.
     pub fn reading(&self) -> Reading {
         Reading { wall: self.now(), running: self.running() }
     }
 
-    /// The moment of the runtime's time at which this much time will have passed on this clock, if
-    /// it goes on as it goes now. It is not moved when the clock is set.
+    /// The runtime's moment at which this much time will have passed on this clock, at its present speed. Setting
+    /// the clock does not move it.
     pub fn instant_after(&self, duration: Duration) -> Instant {
         Instant::now() + self.on_runtime_time(duration)
     }
@@ -243,7 +240,7 @@ impl Clock {
             }
             let on_runtime = async {
                 match speed {
-                    // At least as much as the runtime can tell apart, or this would never end.
+                    // At least one tick of the runtime, or the loop would never end.
                     Some(speed) => {
                         let step = left.min(LOOK_EVERY).div_f64(speed);
                         tokio::time::sleep(step.max(TICK)).await;
@@ -260,22 +257,21 @@ impl Clock {
         }
     }
 
-    /// Lets the clock go `speed` times as fast as the runtime's time from now on, for all who wait
-    /// too. Only a clock made by [`Clock::faster`] can; nothing happens otherwise, nor for a speed
-    /// that is not a positive number.
+    /// Sets the speed relative to the runtime's time, for waiting tasks too. This works only for a clock made by
+    /// [`Clock::faster`], and only for a positive number; otherwise nothing happens.
     pub fn set_speed(&self, speed: f64) {
         if let Some(speed) = usable(speed) {
             self.change_pace(|pace| pace.speed = speed);
         }
     }
 
-    /// Stops the clock, and with it all who wait. Only a clock made by [`Clock::faster`] can be
-    /// held; nothing happens otherwise.
+    /// Stops the clock and all tasks that wait for it. This works only for a clock made by [`Clock::faster`];
+    /// otherwise nothing happens.
     pub fn hold(&self) {
         self.change_pace(|pace| pace.held = true);
     }
 
-    /// Lets a clock that is held go on.
+    /// Resumes a clock that is held.
     pub fn go_on(&self) {
         self.change_pace(|pace| pace.held = false);
     }
@@ -289,7 +285,7 @@ impl Clock {
         }
     }
 
-    /// Waits until this clock says `moment`; returns at once when that has passed.
+    /// Waits until this clock reaches `moment`; returns at once if that has passed.
     ///
     /// A jump of the clock is noticed at the end of the wait, not during it.
     pub async fn sleep_until(&self, moment: Timestamp) {
@@ -302,10 +298,10 @@ impl Clock {
         }
     }
 
-    /// Sets the clock forward or back, as an administrator or a bad time server does.
+    /// Sets the clock forward or back, as an administrator or a faulty time server does.
     ///
-    /// Waits that are under way are not affected: they are measured monotonically, as they are on
-    /// a computer whose clock is set. The wall clock is not ours to set: nothing happens.
+    /// Present waits are not affected: they are measured monotonically, as on a computer whose clock is set. The
+    /// wall clock cannot be set, so nothing happens to it.
     pub fn jump(&self, by: SignedDuration) {
         if let Source::Runtime { jumped, .. } | Source::Paced { jumped, .. } = &*self.0 {
             let mut jumped = lock(jumped);
@@ -318,7 +314,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A speed that time can pass at.
+/// A valid speed, limited to [`SPEEDS`].
 fn usable(speed: f64) -> Option<f64> {
     (speed.is_finite() && speed > 0.0).then(|| speed.clamp(*SPEEDS.start(), *SPEEDS.end()))
 }

@@ -1,4 +1,4 @@
-//! What the removal of instances depends on besides the snapshot, and what is decided about it.
+//! The input of disruption besides the snapshot, and its decisions.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -11,36 +11,36 @@ use crate::{
     reason::Reason,
 };
 
-/// How long a command that moves pods is only proposed, until it is looked at once more.
+/// How long a proposed command waits before it is validated. Karpenter's value.
 pub const VALIDATION_DELAY: SignedDuration = SignedDuration::from_secs(15);
 
-/// The instances of a snapshot as candidates for removal, and the rules of their pools.
+/// The instances of a snapshot as candidates for removal, with the rules of their pools.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
     /// One for each of the snapshot's nodes, in the same order.
     pub instances: Vec<Instance>,
-    /// What each pool allows, by its name. An instance whose pool is not here has lost it.
+    /// The rules of each pool, by its name. The pool of an instance without rules no longer exists.
     pub pools: BTreeMap<String, PoolRules>,
-    /// Who has paused the removal of instances for the whole cluster.
+    /// Set if the removal of instances is paused for the whole cluster.
     pub paused: Option<Paused>,
-    /// Moves that were made and undone, and are not made again for a while.
+    /// Kinds of moves that were undone. They are not repeated for a while.
     pub held_back: Vec<HeldMove>,
-    /// The moment that the fleet was looked at.
+    /// The time of the snapshot.
     pub now: Timestamp,
 }
 
-/// What is known of an instance besides what pods care about.
+/// The state of an instance that scheduling does not need.
 #[derive(Debug, Clone, Default)]
 pub struct Instance {
-    /// What its claim says; nothing for an instance that is not ours.
+    /// The state of its claim; `None` for an instance without one.
     pub claim: Option<ClaimFacts>,
-    /// Whether its Node says that it is ready.
+    /// Whether its Node is ready.
     pub ready: bool,
-    /// Whether it is part of a command that is being carried out.
+    /// Whether it is part of a command in progress.
     pub queued: bool,
-    /// Whether a pod was promised a place on it a moment ago.
+    /// Whether a pod was promised a place on it recently.
     pub nominated: bool,
-    /// Whether another Node says that it is the same instance, so that nobody knows what runs on it.
+    /// Whether another Node has the same provider ID, so that its pods are unknown.
     pub shared: bool,
     /// Whether the annotation on its Node forbids its removal.
     pub do_not_disrupt: bool,
@@ -48,46 +48,47 @@ pub struct Instance {
     pub pods: Vec<PodFacts>,
 }
 
-/// What an instance's claim says about its removal.
+/// The state of an instance's claim that decides about its removal.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimFacts {
-    /// Since when nothing has happened to its pods; nothing before it is initialized.
+    /// When its pods last changed; `None` before it is initialized.
     pub quiet_since: Option<Timestamp>,
-    /// Whether its condition says that it has been quiet for long enough.
+    /// Whether its condition `Consolidatable` is true.
     pub consolidatable: bool,
-    /// Why it is not what its pool wants any more, and since when.
+    /// Why and since when it has drifted.
     pub drifted: Option<Drifted>,
-    /// When it is too old and is removed, whatever runs on it; nothing for one that never is.
+    /// When it expires and is removed, whatever runs on it; `None` if it never does.
     pub expires: Option<Timestamp>,
-    /// Whether its pods are removed by force in the end, so that protected pods delay its removal but do not forbid it.
+    /// Whether it has a terminationGracePeriod: its pods are evicted by force in the end, so protected pods only
+    /// delay its removal.
     pub has_grace_period: bool,
-    /// Whether its instance is being removed by its provider.
+    /// Whether its provider is removing the instance.
     pub instance_terminating: bool,
-    /// Whether its instance is being rebooted, and comes back.
+    /// Whether its instance is being rebooted, and will be back.
     pub rebooting: bool,
 }
 
-/// Why an instance is not what its pool wants.
+/// Why and since when an instance has drifted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drifted {
     /// A word in camel case.
     pub reason: String,
-    /// When it was noticed.
+    /// When the drift was noticed.
     pub since: Timestamp,
 }
 
-/// What the removal of an instance means for one of its pods.
+/// The facts about a pod that matter when its instance is removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodFacts {
-    /// Whether it needs another place when its instance goes.
+    /// Whether it needs another place when its instance is removed.
     pub reschedulable: bool,
-    /// Whether it could be moved now, so that a place has to be found for it.
+    /// Whether it may be moved now, so that a place must be found for it.
     pub movable: bool,
-    /// How dear its eviction is: 1 for an ordinary pod, from -10 to 10.
+    /// The cost of its eviction: 1 for an ordinary pod, from -10 to 10.
     pub eviction_cost: f64,
-    /// What keeps it where it is.
+    /// Why it must stay.
     pub kept_by: Option<KeptBy>,
-    /// Whether it has no owner that would make it again.
+    /// Whether it has no controller that would create it again.
     pub bare: bool,
 }
 
@@ -97,61 +98,61 @@ impl Default for PodFacts {
     }
 }
 
-/// What keeps a pod where it is.
+/// Why a pod must stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptBy {
-    /// Its own annotation, until then if it ends.
+    /// Its annotation, and the time when that ends.
     DoNotDisrupt(Option<Timestamp>),
-    /// A disruption budget, `namespace/name`, that allows no eviction now.
+    /// The PodDisruptionBudget, as `namespace/name`, that allows no eviction now.
     Budget(String),
-    /// More than one budget; Kubernetes evicts no such pod.
+    /// More than one PodDisruptionBudget. Kubernetes evicts no such pod.
     Budgets(Vec<String>),
 }
 
-/// What a pool allows.
+/// The disruption rules of a pool.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PoolRules {
-    /// When instances that are needed less are removed.
+    /// Which instances consolidation may remove.
     pub policy: ConsolidationPolicy,
-    /// What moves have to be worth, where the pool says more than its policy.
+    /// The score that moves must have, if the pool overrides its policy.
     pub min_score: Option<MinScore>,
-    /// How long an instance must have been quiet; nothing forbids consolidation.
+    /// How long an instance must have been quiet; `None` disables consolidation.
     pub consolidate_after: Option<SignedDuration>,
     /// How many instances may be removed at once, and when.
     pub budgets: Vec<NodeBudget>,
-    /// How many instances a static pool keeps.
+    /// The replicas of a static pool.
     pub replicas: Option<u32>,
     /// The pool's limit of instances.
     pub nodes_max: Option<u32>,
-    /// Whether drifted instances of a static pool go before their replacements come, where the limit
+    /// Whether drifted instances of a static pool are removed before their replacements are created, if the limit
     /// has no room for both.
     pub delete_first: bool,
-    /// Who has paused the removal of the pool's instances.
+    /// Set if the removal of the pool's instances is paused.
     pub paused: Option<Paused>,
-    /// Until when drifted instances are left alone, because replacing one has failed.
+    /// Until when drifted instances stay, because a replacement has failed.
     pub drift_resumes: Option<Timestamp>,
-    /// Since when it has been restless at every look, as far as somebody remembers.
+    /// Since when the pool has been restless in every pass, as far as is known.
     pub restless_since: Option<Timestamp>,
 }
 
-/// When instances that are needed less are removed.
+/// Which instances consolidation may remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ConsolidationPolicy {
-    /// Only once they are empty.
+    /// Only empty instances.
     WhenEmpty,
-    /// Also when their pods fit elsewhere, or on something cheaper.
+    /// Also instances whose pods fit elsewhere, or on something cheaper.
     #[default]
     WhenEmptyOrUnderutilized,
-    /// As before, where the savings are worth the moving.
+    /// As `WhenEmptyOrUnderutilized`, if the savings are worth the evictions.
     Balanced,
 }
 
-/// The least score of a move that is made, as people write it: `0.5`.
+/// The lowest score of an allowed move, as users write it: `0.5`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MinScore {
-    /// So much.
+    /// A valid score.
     Score(f64),
-    /// What is written is no score.
+    /// A text that is not a valid score.
     Unreadable(String),
 }
 
@@ -165,7 +166,7 @@ impl From<&str> for MinScore {
 }
 
 impl MinScore {
-    /// What is wrong with what is written, if anything is.
+    /// The error, if the text is not a valid score.
     pub fn problem(&self) -> Option<String> {
         match self {
             Self::Score(_) => None,
@@ -178,35 +179,36 @@ impl MinScore {
     }
 }
 
-/// A pool's disruption budget, as it is written.
+/// A pool's disruption budget, as written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeBudget {
     /// A number, or a percentage of the pool's instances.
     pub nodes: String,
-    /// What it is about; everything if nothing is named.
+    /// The reasons it limits; all if empty.
     pub reasons: Vec<String>,
-    /// When it is in force; always without. Five fields, or a word such as `@daily`, in UTC.
+    /// When it starts to be in force: five fields, or a word such as `@daily`, in UTC. Without it, it is always in
+    /// force.
     pub schedule: Option<String>,
-    /// For how long after each time of the schedule.
+    /// How long it is in force after each time of the schedule.
     pub duration: Option<SignedDuration>,
 }
 
-/// How many of some nodes, as people write it: `3`, or `20%`.
+/// A number or share of nodes, as users write it: `3`, or `20%`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeCount {
-    /// So many.
+    /// A number of nodes.
     Nodes(u32),
-    /// So many of a hundred, rounded up: one of three is allowed by 20 %.
+    /// A percentage, rounded up: 20 % of three nodes is one.
     Percent(u32),
 }
 
-/// A text that says no number of nodes.
+/// The error for a text that is not a number of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither a number of nodes, such as 3, nor a percentage from 0% to 100%")]
 pub struct NotANodeCount(String);
 
 impl NodeCount {
-    /// How many of so many nodes that is.
+    /// The number for a total of `nodes`.
     pub const fn of(self, nodes: usize) -> usize {
         match self {
             Self::Nodes(count) => count as usize,
@@ -228,7 +230,7 @@ impl FromStr for NodeCount {
     type Err = NotANodeCount;
 
     fn from_str(text: &str) -> Result<Self, NotANodeCount> {
-        // A sign is no digit, though it would parse.
+        // Parsing would accept a sign.
         let number = |digits: &str| {
             let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
             digits.parse::<u32>().ok().filter(|_| is_plain)
@@ -243,12 +245,12 @@ impl FromStr for NodeCount {
     }
 }
 
-/// Somebody wants instances to be left alone.
+/// A pause of disruption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paused {
-    /// Who, and why, as a phrase for people.
+    /// The text of the annotation: who paused it, and why.
     pub by: String,
-    /// The object that says so, such as `NodePool general`.
+    /// The object with the annotation, such as `NodePool general`.
     pub on: String,
 }
 
@@ -270,87 +272,88 @@ pub struct HeldMove {
     pub pool: String,
     /// The type of the instance.
     pub instance_type: String,
-    /// Until when such instances are left alone.
+    /// Until when such instances stay.
     pub until: Timestamp,
 }
 
-/// What was decided about the instances of a cluster.
+/// The decisions about the instances of a cluster.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Disruptions {
-    /// What to do, in this order. All of it can be begun at once: no command is in another's way.
+    /// The commands in order. All of them can start at once.
     pub commands: Vec<Command>,
-    /// For each instance that stays and that we could remove, why it stays, the first reason first; in order of name.
+    /// The instances that stay, in order of name, although they could be removed. The first reason is the one to
+    /// look at first.
     pub staying: Vec<Staying>,
-    /// What each pool's budgets come to, in order of name and reason.
+    /// The allowance of each pool, in order of name and reason.
     pub allowances: Vec<Allowance>,
-    /// How many instances each method could consider, after everything that keeps instances but before budgets.
+    /// How many instances each method could consider, before budgets.
     pub eligible: Vec<(Method, usize)>,
-    /// Pools in which much has just happened, in order of name.
+    /// Pools with many recent changes, in order of name.
     pub restless: Vec<Restless>,
 }
 
-/// A pool in which much has just happened.
+/// A pool with many recent changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restless {
     /// The pool's name.
     pub node_pool: String,
-    /// When more of its pods may move, although it has not settled; nothing once it is treated like any other.
+    /// When more of its pods may move, even if it does not settle; `None` once it is treated like any other.
     pub until: Option<Timestamp>,
 }
 
-/// Something to do about instances.
+/// A command to remove or replace instances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Command {
-    /// Who proposes it.
+    /// The method that proposed it.
     pub method: Method,
-    /// Whether instances come before instances go.
+    /// Whether replacements are created first.
     pub decision: Decision,
-    /// The instances that go.
+    /// The instances that are removed.
     pub candidates: Vec<Candidate>,
-    /// The instances that come first.
+    /// The instances that are created first.
     pub replacements: Vec<PlannedClaim>,
-    /// Where pods go on instances that exist.
+    /// Where pods go on existing instances.
     #[serde(rename = "existing", default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<ExistingPlacement>,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// How much less an hour costs.
+    /// The savings per hour.
     pub savings: f64,
-    /// What that is worth for the moving, to the pool to which it is worth least; 0 where it is not weighed, since
-    /// nothing moves or the instances have to go.
+    /// The lowest score of the move over its pools. It is 0 if no score is computed, because no pod moves or the
+    /// instances must be removed.
     pub score: f64,
-    /// How much the savings are worth the moving, for each pool that asks for that, in order of name.
+    /// The score for each pool that requires one, in order of name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<Score>,
 }
 
-/// How a move was judged by a pool that asks what it is worth.
+/// The score of a move for a pool that requires one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Score {
     /// The pool.
     pub node_pool: String,
-    /// What the move is worth: its share of the pool's price for its share of the pool's moving.
+    /// The share of the pool's price that is saved, divided by the share of its eviction cost.
     pub score: f64,
-    /// What it has to be worth.
+    /// The required score.
     pub threshold: f64,
-    /// The share of the pool's price that it saves, in percent.
+    /// The saved share of the pool's price, in percent.
     pub savings: f64,
-    /// The share of the pool's moving that it costs, in percent.
+    /// The share of the pool's eviction cost, in percent.
     pub disruption: f64,
 }
 
-/// Whether instances come before instances go.
+/// Whether replacements are created first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// Instances go.
+    /// Instances are removed without replacements.
     Delete,
-    /// Instances go once others have come.
+    /// Instances are removed once their replacements are ready.
     Replace,
 }
 
-/// An instance that goes.
+/// An instance that is removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
@@ -373,26 +376,26 @@ pub struct Staying {
     /// Its claim.
     #[serde(skip)]
     pub claim: String,
-    /// Nearest to a removal first.
+    /// The reason to look at first comes first.
     pub reasons: Vec<Reason>,
 }
 
-/// What a pool's budgets come to for one reason.
+/// The allowance of a pool's budgets for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance {
     /// The pool.
     pub pool: String,
-    /// What for.
+    /// The reason for disruption.
     pub reason: DisruptionReason,
-    /// How many instances the budgets in force allow.
+    /// The number of instances that the budgets in force allow.
     pub allowed: u32,
-    /// How many instances take from it: not ready, or on their way out for whatever reason.
+    /// The number of unavailable instances: not ready, or being removed for any reason.
     pub consuming: u32,
-    /// How many instances the pool has, as budgets count them.
+    /// The number of the pool's instances that budgets count.
     pub instances: u32,
-    /// When the budgets allow more next, if a schedule says so.
+    /// When a schedule next allows more.
     pub opens: Option<Timestamp>,
-    /// Why a budget cannot be read, so that nothing is allowed.
+    /// The error of a budget that cannot be read, so that nothing is allowed.
     pub error: Option<String>,
 }
 
@@ -405,10 +408,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All there are, in order.
+            /// All values, in order.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The word for it.
+            /// The word for the value.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
@@ -423,13 +426,13 @@ macro_rules! words {
 }
 
 words! {
-    /// What budgets are given for.
+    /// The reasons that budgets can name.
     DisruptionReason {
         /// Pods fit elsewhere, or on something cheaper.
         Underutilized = "Underutilized",
-        /// There is nothing to move.
+        /// No pod has to move.
         Empty = "Empty",
-        /// The instance is not what its pool wants.
+        /// The instance has drifted.
         Drifted = "Drifted",
         /// The node is unhealthy. Karpenter 1.15 knows this reason.
         Unhealthy = "Unhealthy",
@@ -437,14 +440,14 @@ words! {
 }
 
 impl DisruptionReason {
-    /// Those that methods take from budgets for. Node repair looks at no budget.
+    /// The reasons of the methods. Node repair ignores budgets.
     pub const OF_METHODS: &[Self] = &[Self::Underutilized, Self::Empty, Self::Drifted];
 }
 
 words! {
-    /// Who proposes a command, in the order in which they are asked.
+    /// The methods that propose commands, in their order.
     Method {
-        /// Removes instances that hold nothing.
+        /// Removes empty instances.
         Emptiness = "emptiness",
         /// Replaces drifted instances of static pools.
         StaticDrift = "staticDrift",
@@ -458,7 +461,7 @@ words! {
 }
 
 impl Method {
-    /// What it takes from budgets.
+    /// The reason that its budgets name.
     pub const fn budget(self) -> DisruptionReason {
         match self {
             Self::Emptiness => DisruptionReason::Empty,
@@ -467,12 +470,12 @@ impl Method {
         }
     }
 
-    /// Whether its commands are looked at once more after a while, before they are begun.
+    /// Whether its commands are validated before they start.
     pub const fn is_validated(self) -> bool {
         matches!(self, Self::Emptiness | Self::MultiNode | Self::SingleNode)
     }
 
-    /// What metrics call its kind of consolidation.
+    /// The value of its consolidation type in metrics.
     pub const fn consolidation_type(self) -> &'static str {
         match self {
             Self::Emptiness => "empty",
@@ -483,32 +486,32 @@ impl Method {
     }
 }
 
-/// Why a command is not carried out after all.
+/// Why a command is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
-    /// What kind of change.
+    /// The kind of change.
     pub because: Change,
-    /// A sentence for people.
+    /// A sentence for users.
     pub message: String,
 }
 
 words! {
-    /// What has changed since a command was proposed.
+    /// The change since a command was proposed.
     Change {
-        /// A budget allows it no more, or a pod was promised a place on a candidate.
+        /// A budget no longer allows it, or a pod was promised a place on a candidate.
         Budget = "budget",
-        /// Pods would not find places as they did.
+        /// Pods would not find places as before.
         Scheduling = "scheduling",
-        /// A candidate is none any more.
+        /// A candidate can no longer be removed.
         Churn = "churn",
     }
 }
 
-/// What the user can choose about the removal of instances.
+/// User settings of disruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DisruptionSettings {
     /// Whether spot instances may be replaced by cheaper spot instances.
     pub spot_to_spot: bool,
-    /// Whether a consolidation has to hold, too, where the scheduler puts the pods rather than the plan.
+    /// Whether a consolidation must also work with the scheduler's placement.
     pub as_scheduled: bool,
 }

@@ -1,26 +1,25 @@
-//! Which of several zones an instance goes to that costs the same in all of them.
+//! The choice between zones with equal prices.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// The free room of zones, by name. More is better; only zones of one pool are compared.
+/// The free capacity of zones, by name. Only zones of one pool are compared.
 pub type ZoneRoom = BTreeMap<String, i64>;
 
-/// What is known of a zone before an instance is put there.
+/// The facts that order a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing<'z> {
-    /// Its name; empty for a place without one.
+    /// Its name; empty for a place without a zone.
     pub zone: &'z str,
-    /// Its free room, where the cloud says.
+    /// Its free capacity, if the cloud reports it.
     pub room: Option<i64>,
-    /// How many instances of the pool are there.
+    /// The number of the pool's instances there.
     pub instances: usize,
 }
 
-/// Puts equally priced places in the order in which they are taken: the one with most free room,
-/// then the one with fewest instances of the pool, then by name.
+/// Sorts places with equal prices into the order in which they are used: the most free capacity, then the fewest
+/// instances of the pool, then by name.
 ///
-/// Room counts only where it is known of all of them. A zone whose room is unknown is neither full
-/// nor empty.
+/// Free capacity counts only if it is known for all places. A zone with unknown capacity is neither full nor empty.
 pub fn in_order<'z, T>(places: &mut [T], standing: impl Fn(&T) -> Standing<'z>) {
     let is_known = places.iter().all(|place| standing(place).room.is_some());
     places.sort_by_key(|place| {

@@ -1,4 +1,4 @@
-//! What a provider can make: shapes of instances and the terms on which they are offered.
+//! Instance types: the sizes that a provider offers, with their offerings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,21 +13,20 @@ use crate::{
     resources::{HUGE_PAGES_PREFIX, MEMORY, Resources},
 };
 
-/// A shape of instance.
+/// An instance type.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InstanceType {
     /// The value of the instance type label.
     pub name: String,
     /// The labels such an instance can have.
     pub requirements: Requirements,
-    /// What the instance has.
+    /// The total capacity.
     pub capacity: Resources,
-    /// What the instance keeps for itself.
+    /// The capacity that is reserved for the system.
     pub overhead: Overhead,
-    /// Where, how and for how much it can be had.
+    /// Its zones, capacity types and prices.
     pub offerings: Vec<Offering>,
-    /// How many volumes of each CSI driver can be attached; a driver that is not there has no
-    /// limit.
+    /// How many volumes of each CSI driver can be attached. A missing driver has no limit.
     pub volume_limits: BTreeMap<String, u32>,
     /// Whether a `NodeOverlay` changed a price.
     pub price_overlaid: bool,
@@ -35,38 +34,38 @@ pub struct InstanceType {
     pub capacity_overlaid: bool,
 }
 
-/// What an instance keeps for itself.
+/// The capacity that is reserved for the system.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Overhead {
     /// For the kubelet and the container runtime.
     pub kube_reserved: Resources,
     /// For the operating system.
     pub system_reserved: Resources,
-    /// Where the kubelet starts to evict.
+    /// The kubelet's eviction threshold.
     pub eviction_threshold: Resources,
 }
 
 impl Overhead {
-    /// All of it together.
+    /// The sum of all parts.
     pub fn total(&self) -> Resources {
         self.kube_reserved.plus(&self.system_reserved).plus(&self.eviction_threshold)
     }
 }
 
-/// One way to get an instance of a type.
+/// One combination of zone, capacity type and price.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offering {
-    /// Zone, capacity type and whatever else tells offerings apart.
+    /// Zone, capacity type, and other labels that distinguish offerings.
     pub requirements: Requirements,
-    /// Per hour, in any unit; only comparisons matter.
+    /// Per hour, in any unit. Only comparisons matter.
     pub price: f64,
-    /// Whether it can be had now.
+    /// Whether it is available now.
     pub available: bool,
     /// How many instances of this reservation are left.
     pub reservation_capacity: u32,
     /// Replaces the type's capacity, resource by resource.
     pub capacity: Resources,
-    /// Replaces the type's summed overhead, resource by resource.
+    /// Replaces the sum of the type's overhead, resource by resource.
     pub overhead: Resources,
 }
 
@@ -84,9 +83,9 @@ impl Default for Offering {
 }
 
 impl Offering {
-    /// Whether this is capacity somebody has reserved.
+    /// Whether this is reserved capacity.
     pub fn is_reserved(&self) -> bool {
-        self.requirements.get(label::CAPACITY_TYPE).and_then(|r| r.single())
+        self.requirements.get(label::CAPACITY_TYPE).and_then(|required| required.single())
             == Some(label::CAPACITY_TYPE_RESERVED)
     }
 
@@ -97,22 +96,22 @@ impl Offering {
 }
 
 impl InstanceType {
-    /// What pods can use of an instance got through `offering`.
+    /// The capacity for pods of an instance launched with `offering`.
     ///
-    /// COMPAT: upstream documents that an offering's amounts replace the type's, and adds them.
-    /// Here they replace them.
+    /// COMPAT: upstream documents that an offering's amounts replace the type's, but adds them. Here they replace
+    /// them.
     pub fn allocatable(&self, offering: &Offering) -> Resources {
         let capacity = self.capacity.overlaid(&offering.capacity);
         let overhead = self.overhead.total().overlaid(&offering.overhead);
         allocatable(&capacity, &overhead)
     }
 
-    /// What an instance got through `offering` has.
+    /// The total capacity of an instance launched with `offering`.
     pub fn offered_capacity(&self, offering: &Offering) -> Resources {
         self.capacity.overlaid(&offering.capacity)
     }
 
-    /// Available offerings that serve `requirements`.
+    /// Available offerings that satisfy `requirements`.
     pub fn compatible_offerings<'t>(
         &'t self,
         requirements: &'t Requirements,
@@ -123,7 +122,7 @@ impl InstanceType {
             .filter(|offering| offering.available && offering.serves(requirements, well_known))
     }
 
-    /// The price of the cheapest available offering that serves `requirements`.
+    /// The price of the cheapest available offering that satisfies `requirements`.
     pub fn cheapest(&self, requirements: &Requirements, well_known: &WellKnown) -> Option<f64> {
         self.compatible_offerings(requirements, well_known)
             .map(|offering| offering.price)
@@ -131,7 +130,7 @@ impl InstanceType {
     }
 }
 
-/// Capacity less overhead, and memory less the pages set aside.
+/// Capacity minus overhead. Huge pages are subtracted from memory.
 pub fn allocatable(capacity: &Resources, overhead: &Resources) -> Resources {
     let mut allocatable = capacity.minus(overhead);
     for (name, pages) in capacity.iter() {
@@ -143,12 +142,11 @@ pub fn allocatable(capacity: &Resources, overhead: &Resources) -> Resources {
     allocatable
 }
 
-/// How many of `types`, taken in order, it takes until every `minValues` of `requirements` is met.
-/// If all of them together do not meet it, how many values there are of each label that has too
-/// few.
+/// How many of `types`, taken in order, satisfy every `minValues` of `requirements`. If all of them together do
+/// not, the error has the number of values of each label with too few.
 ///
-/// Each type counts with all values it can have, also those that `requirements` have ruled out. Of
-/// no types at all nothing is asked, as in Karpenter; who needs one must look.
+/// Each type counts with all its values, including those that `requirements` exclude. As in Karpenter, an empty
+/// list satisfies everything, so callers that need a type must check for one.
 ///
 /// COMPAT: upstream counts the values that a type excludes as if it had them.
 pub fn satisfies_min_values<'t>(
@@ -166,8 +164,9 @@ pub fn satisfies_min_values<'t>(
         }
         taken += 1;
         unmet.retain(|key, (min_values, seen)| {
-            let own = instance_type.requirements.get(key).filter(|own| !own.is_complement());
-            seen.extend(own.into_iter().flat_map(Requirement::values).map(String::as_str));
+            let listed =
+                instance_type.requirements.get(key).filter(|values| !values.is_complement());
+            seen.extend(listed.into_iter().flat_map(Requirement::values).map(String::as_str));
             seen.len() < *min_values as usize
         });
     }
@@ -177,17 +176,17 @@ pub fn satisfies_min_values<'t>(
     Err(unmet.into_iter().map(|(key, (_, seen))| (key.to_owned(), seen.len() as u32)).collect())
 }
 
-/// Every pool's instance types, and what the provider says about its labels.
+/// The instance types of every pool, and the labels that providers set.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// The types of each pool. A pool that is not there has none.
+    /// The types of each pool. A missing pool has none.
     pub by_pool: BTreeMap<String, Arc<[Arc<InstanceType>]>>,
-    /// The free room of the zones of each pool, where its cloud says. It decides among zones that
-    /// are equally good otherwise, and nothing else.
+    /// The free capacity of each pool's zones, if its cloud reports it. It only decides between zones that are
+    /// otherwise equal.
     pub room: BTreeMap<String, ZoneRoom>,
-    /// Labels the providers fill in.
+    /// The labels that providers set.
     pub well_known: WellKnown,
-    /// The label that tells reservations apart.
+    /// The label that identifies reservations.
     pub reservation_id_label: Option<String>,
 }
 
@@ -197,11 +196,11 @@ impl Catalog {
         self.by_pool.get(pool).map_or(&[], |types| types)
     }
 
-    /// The catalogs of several providers as one.
+    /// Merges the catalogs of several providers.
     ///
-    /// A label that one provider fills in is then known everywhere, so a claim of any pool may
-    /// leave it open. Types of the others are therefore told not to have it: a pod that asks for it
-    /// must not end up on an instance that never gets it.
+    /// A label that one provider sets then becomes well-known for every pool, so any claim may leave it open. So
+    /// the types of the other providers exclude it. Otherwise a pod that requires the label could get an instance
+    /// without it.
     pub fn merged(parts: &[Self]) -> Self {
         let mut all = Self::default();
         for part in parts {
@@ -213,7 +212,7 @@ impl Catalog {
         for part in parts {
             let foreign: Vec<&str> =
                 all.well_known.iter().filter(|key| !part.well_known.contains(key)).collect();
-            // Pools that shared their types still do.
+            // Pools with shared types share them afterwards too.
             let mut without_foreign = BTreeMap::new();
             for (pool, types) in &part.by_pool {
                 let types = without_foreign
@@ -227,7 +226,7 @@ impl Catalog {
     }
 }
 
-/// The same types, which do not have the labels `keys` unless they say so themselves.
+/// The same types, which exclude the labels `keys` unless they define them.
 fn without(types: &Arc<[Arc<InstanceType>]>, keys: &[&str]) -> Arc<[Arc<InstanceType>]> {
     if keys.is_empty() {
         return Arc::clone(types);

@@ -1,4 +1,4 @@
-//! Label keys that mean something to a node planner.
+//! Label keys that matter for planning.
 
 use std::{
     borrow::Cow,
@@ -28,12 +28,12 @@ pub const ARCH: &str = "kubernetes.io/arch";
 pub const OS: &str = "kubernetes.io/os";
 /// Windows build of a node.
 pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
-/// The node's own name as the kubelet knows it.
+/// The hostname that the kubelet reports for the node.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// Capacity type of instances that somebody has already paid for.
+/// Capacity type of reserved capacity, which is already paid for.
 pub const CAPACITY_TYPE_RESERVED: &str = "reserved";
-/// Capacity type that may be taken back.
+/// Capacity type of instances that the cloud may reclaim.
 pub const CAPACITY_TYPE_SPOT: &str = "spot";
 /// Capacity type for everything else.
 pub const CAPACITY_TYPE_ON_DEMAND: &str = "on-demand";
@@ -48,25 +48,23 @@ pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed"
 pub const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
 /// Annotation: a `NodeOverlay` changed the capacity of one of the claim's types.
 pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applied";
-/// Annotation that keeps a node where it is (`true`), or a pod, for ever (`true`) or for so long after
-/// its start.
+/// Annotation that protects a node (`true`), or a pod: always (`true`), or for a duration after its start.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
-/// Annotation of a pool, or of the namespace that the controller's lease lives in: none of the pool's
-/// instances, or none at all, is removed or replaced by our own decision. Its text says who wants
-/// that, and why.
+/// Annotation of a pool, or of the namespace of the controller's lease. While it is present, Joiner removes or
+/// replaces none of the pool's instances, or none at all. Its text says who wants that, and why.
 pub const PAUSE_DISRUPTION: &str = "joiner.sh/pause-disruption";
-/// Annotation of a pool: what moves of its instances have to be worth at least, as the policy Balanced counts it, whatever
-/// the pool's policy is.
+/// Annotation of a pool: the score that moves of its instances must have, as the policy Balanced computes it. It
+/// overrides the pool's policy.
 pub const CONSOLIDATION_MIN_SCORE: &str = "joiner.sh/consolidation-min-score";
 
-/// Labels that every provider supplies, so that a claim may leave them open.
+/// Labels that every provider sets, so a claim may leave them open.
 pub const WELL_KNOWN: [&str; 8] =
     [NODE_POOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD];
 
-/// The domain whose labels are Karpenter's own.
+/// The domain of Karpenter's labels.
 const RESTRICTED_DOMAIN: &str = "karpenter.sh";
 
-/// Maps the beta spelling of a label to the one in use.
+/// Converts the beta key of a label to the current one.
 pub fn normalize(key: &str) -> &str {
     match key {
         "failure-domain.beta.kubernetes.io/zone" => ZONE,
@@ -83,8 +81,7 @@ pub fn node_class(group: &str, kind: &str) -> String {
     format!("{group}/{}", kind.to_lowercase())
 }
 
-/// Whether Kubernetes accepts `key` as the key of a label: a name, behind a domain and a slash or
-/// not.
+/// Whether Kubernetes accepts `key` as a label key: a name, with an optional domain and a slash in front.
 pub fn is_valid_key(key: &str) -> bool {
     let (domain, name) = match key.split_once('/') {
         Some((domain, name)) => (Some(domain), name),
@@ -106,7 +103,7 @@ fn is_subdomain(domain: &str) -> bool {
     domain.len() <= MAX && domain.split('.').all(|part| is_word(part, lower, b"-"))
 }
 
-/// Whether `text` is made of letters and, between them, of `inner`.
+/// Whether `text` consists of letters and, between them, characters of `inner`.
 fn is_word(text: &str, is_letter: impl Fn(u8) -> bool, inner: &[u8]) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().all(|&byte| is_letter(byte) || inner.contains(&byte))
@@ -114,8 +111,8 @@ fn is_word(text: &str, is_letter: impl Fn(u8) -> bool, inner: &[u8]) -> bool {
         && bytes.last().is_some_and(|&byte| is_letter(byte))
 }
 
-/// Which keys a claim may leave open because the provider will fill them in, and which domains
-/// belong to Karpenter and its provider so that nobody else may use their keys.
+/// The keys that a claim may leave open because providers set them, and the domains that only Karpenter and its
+/// providers may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WellKnown {
     keys: BTreeSet<Cow<'static, str>>,
@@ -139,7 +136,7 @@ impl WellKnown {
         all
     }
 
-    /// The same keys; of the provider's own `domains` no others may be used.
+    /// The same keys. Other keys of the provider's `domains` are restricted.
     pub fn restricting(mut self, domains: impl IntoIterator<Item = String>) -> Self {
         self.restricted_domains.extend(domains.into_iter().map(Cow::Owned));
         self
@@ -152,7 +149,7 @@ impl WellKnown {
         self
     }
 
-    /// Whether `key` is one of them.
+    /// Whether `key` is a well-known key.
     pub fn contains(&self, key: &str) -> bool {
         self.keys.contains(key)
     }
@@ -162,14 +159,15 @@ impl WellKnown {
         self.keys.iter().map(AsRef::as_ref)
     }
 
-    /// Whether a user may not select on or set `key`: it is Karpenter's or the provider's own, or
-    /// the node's name.
+    /// Whether users may not select on or set `key`: it belongs to Karpenter or the provider, or is the node's
+    /// name.
     pub fn is_restricted(&self, key: &str) -> bool {
         if self.contains(key) {
             return false;
         }
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
-        key == HOSTNAME || self.restricted_domains.iter().any(|own| is_within(domain, own))
+        key == HOSTNAME
+            || self.restricted_domains.iter().any(|restricted| is_within(domain, restricted))
     }
 }
 

@@ -1,12 +1,11 @@
-//! The words Joiner thinks in.
+//! The domain types of Joiner.
 //!
-//! Everything the planner decides on and everything it answers with is a type of this crate:
-//! requirements on labels ([`requirement`]), amounts of resources ([`quantity`], [`resources`]),
-//! taints, instance types, what was seen ([`snapshot`]), what is intended ([`plan`], [`disruption`])
-//! and why ([`reason`]).
+//! All input and output of the planner has a type of this crate: requirements on labels ([`requirement`]), amounts
+//! of resources ([`quantity`], [`resources`]), taints, and instance types. The [`snapshot`] is the input, [`plan`]
+//! and [`disruption`] are the decisions, and [`reason`] explains them.
 //!
-//! This crate knows nothing of Kubernetes clients, of files, of clocks or of async. Kubernetes
-//! objects become these types in one place, `joiner-operator`'s index.
+//! This crate uses no Kubernetes clients, files, clocks or async. The index of `joiner-operator` is the one place
+//! that converts Kubernetes objects to these types.
 
 pub mod disruption;
 pub mod evenness;

@@ -1,7 +1,6 @@
-//! What is intended: claims to make, pods for nodes that exist, and pods that stay without a place.
+//! The plan: claims to create, pods for existing nodes, and pods without a place.
 //!
-//! The serialised form is the one other programs read (`joiner plan -o json`), so a change to it is
-//! additive.
+//! Other programs read the serialised form (`joiner plan -o json`), so fields are only ever added.
 
 use std::sync::Arc;
 
@@ -14,26 +13,26 @@ use crate::{
 /// The answer to: which instances do these pods need?
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
-    /// Claims to make, in the order they were opened.
+    /// Claims to create, in the order they were opened.
     pub claims: Vec<PlannedClaim>,
-    /// Instances that exist or are on their way and that receive pods.
+    /// Instances that exist or were launched, and receive pods.
     pub existing: Vec<ExistingPlacement>,
     /// Pods that were considered and have no place.
     pub unschedulable: Vec<Unplaced>,
-    /// Pods that are not considered yet.
+    /// Pods that were not considered in this pass.
     pub deferred: Vec<Unplaced>,
 }
 
-/// A claim to make. What claims of one shape share is behind an `Arc`, since a large plan has
-/// thousands of them.
+/// A claim to create. Fields that equal claims share are behind an `Arc`, because a large plan has thousands of
+/// claims.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedClaim {
-    /// The pool it is made from.
+    /// The pool it is created from.
     pub node_pool: String,
     /// `namespace/name` of its pods, in the order they were placed.
     pub pods: Vec<String>,
-    /// Types it may be launched as, cheapest first.
+    /// Instance types it may be launched as, cheapest first.
     pub instance_types: Arc<[String]>,
     /// The claim's `spec.requirements`.
     pub requirements: Arc<[RequirementSpec]>,
@@ -51,7 +50,7 @@ pub struct PlannedClaim {
     pub price: f64,
 }
 
-/// Pods for an instance that exists or is on its way.
+/// Pods for an instance that exists or was launched.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExistingPlacement {
@@ -64,13 +63,13 @@ pub struct ExistingPlacement {
 }
 
 impl ExistingPlacement {
-    /// The name that the instance is known by, as [`Node::name`](crate::snapshot::Node::name).
+    /// The name of the instance, as [`Node::name`](crate::snapshot::Node::name).
     pub fn name(&self) -> &str {
         if self.node.is_empty() { &self.node_claim } else { &self.node }
     }
 }
 
-/// A pod that has no place, and why.
+/// A pod without a place, with the reasons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unplaced {
     /// `namespace/name`.
@@ -84,11 +83,11 @@ pub struct Unplaced {
 impl Plan {
     /// The sum of the claims' prices.
     pub fn price(&self) -> f64 {
-        // An empty sum of floats is -0.0, which would be printed as such.
+        // An empty sum of floats is -0.0, and would be printed with its sign.
         self.claims.iter().fold(0.0, |sum, claim| sum + claim.price)
     }
 
-    /// How many pods have a place.
+    /// The number of pods with a place.
     pub fn placed(&self) -> usize {
         self.claims.iter().map(|claim| claim.pods.len()).sum::<usize>()
             + self.existing.iter().map(|existing| existing.pods.len()).sum::<usize>()

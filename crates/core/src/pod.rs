@@ -1,4 +1,4 @@
-//! Pods, as far as placing them goes.
+//! Pods, with the fields that scheduling needs.
 
 use std::{
     collections::BTreeSet,
@@ -15,36 +15,36 @@ use crate::{
     taint::Toleration,
 };
 
-/// A pod. What pods of one workload share is behind an `Arc`, so that a hundred thousand of them
-/// stay small.
+/// A pod. Fields that pods of one workload share are behind an `Arc`, so that a hundred thousand pods need little
+/// memory.
 #[derive(Debug, Clone)]
 pub struct Pod {
     /// Namespace.
     pub namespace: Arc<str>,
     /// Name.
     pub name: Box<str>,
-    /// Decides among pods of equal size and age.
+    /// Orders pods of equal size and age.
     pub uid: Box<str>,
     /// Seconds since 1970; pods without a creation time come first.
     pub created: i64,
     /// Labels.
     pub labels: Arc<Labels>,
-    /// What the pod asks for.
+    /// Requests and constraints.
     pub spec: Arc<PodSpec>,
     /// The claims it mounts.
     pub volumes: Arc<PodVolumes>,
-    /// Why it is in the snapshot.
+    /// Why the pod is in the snapshot.
     pub role: Role,
 }
 
 /// Why a pod is in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
-    /// It waits for a node.
+    /// It is pending.
     Pending,
-    /// It runs on a node that is leaving, and moves.
+    /// It runs on a node that is being removed, and needs another place.
     Moving,
-    /// It only stands for spare capacity (a `CapacityBuffer`'s), so real pods go first.
+    /// It stands for spare capacity of a `CapacityBuffer`, so real pods go first.
     Buffer,
     /// It stays on its node.
     Bound {
@@ -55,7 +55,7 @@ pub enum Role {
     },
 }
 
-/// What a pod asks for. Pods of one workload are equal in it.
+/// The requests and constraints of a pod. They are equal for pods of one workload.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct PodSpec {
     /// Effective requests, `pods: 1` included.
@@ -76,41 +76,41 @@ pub struct PodSpec {
     pub preferred_anti_affinity: Vec<Weighted<AffinityTerm>>,
     /// Topology spread, `matchLabelKeys` not yet applied.
     pub spread: Vec<SpreadConstraint>,
-    /// Taints it puts up with.
+    /// The tolerated taints.
     pub tolerations: Vec<Toleration>,
-    /// Ports it takes on its node.
+    /// The ports it uses on its node.
     pub host_ports: BTreeSet<HostPort>,
-    /// Whether it asks for devices through Dynamic Resource Allocation.
+    /// Whether it requests devices through Dynamic Resource Allocation.
     pub uses_dra: bool,
-    /// Whether its lists were left unread, so that nobody knows what it asks for: such a pod is not placed. Of one that
-    /// stays where it is, what others must mind is there all the same.
+    /// Set if its lists were not read, so its constraints are unknown and it is not placed. For a pod that stays on
+    /// its node, constraints that affect other pods are still present.
     pub unread: Option<Unread>,
 }
 
-/// Why the lists of a pod were left unread.
+/// Why the lists of a pod were not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unread {
-    /// How many entries they have.
+    /// The number of entries in its lists.
     pub entries: usize,
-    /// How many entries are read of all pods with such long lists.
+    /// The most entries that are read of all pods with such long lists.
     pub max: usize,
 }
 
 /// One alternative of a required node affinity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct NodeTerm {
-    /// All must hold.
+    /// All must be satisfied.
     pub expressions: Vec<RequirementSpec>,
-    /// Whether the term also selects nodes by field, which no new node can promise.
+    /// Whether the term also selects nodes by field, which a new node cannot promise.
     pub has_fields: bool,
 }
 
-/// Something wanted more or less.
+/// A preference.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Weighted<T> {
     /// 1 to 100.
     pub weight: i32,
-    /// What is wanted.
+    /// The preferred term.
     pub term: T,
 }
 
@@ -119,24 +119,24 @@ pub struct Weighted<T> {
 pub struct AffinityTerm {
     /// The node label whose value is the domain.
     pub topology_key: String,
-    /// Which pods; `None` selects none.
+    /// The selected pods; `None` selects none.
     pub selector: Option<LabelSelector>,
     /// Namespaces by name.
     pub namespaces: BTreeSet<String>,
-    /// Namespaces by label, besides those named. With neither, the pod's own.
+    /// Namespaces by label, in addition to the named ones. With neither, only the pod's own namespace.
     pub namespace_selector: Option<LabelSelector>,
 }
 
-/// What to do when pods cannot be spread.
+/// The reaction if pods cannot be spread evenly enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WhenUnsatisfiable {
     /// Leave the pod pending.
     DoNotSchedule,
-    /// Place it all the same.
+    /// Place it anyway.
     ScheduleAnyway,
 }
 
-/// Whether nodes that the pod cannot use count when pods are spread.
+/// Whether nodes that the pod cannot use count for spreading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InclusionPolicy {
     /// They do not count.
@@ -150,13 +150,13 @@ pub enum InclusionPolicy {
 pub struct SpreadConstraint {
     /// The node label whose value is the domain.
     pub topology_key: String,
-    /// By how much domains may differ.
+    /// The largest difference of counts between domains.
     pub max_skew: i32,
-    /// With fewer domains than this the smallest count is taken as 0.
+    /// With fewer domains than this, the lowest count is taken as 0.
     pub min_domains: Option<i32>,
     /// Hard or soft.
     pub when_unsatisfiable: WhenUnsatisfiable,
-    /// Which pods are counted; `None` counts none.
+    /// The counted pods; `None` counts none.
     pub selector: Option<LabelSelector>,
     /// Labels whose values on the pod itself narrow the selector.
     pub match_label_keys: Vec<String>,
@@ -169,7 +169,7 @@ pub struct SpreadConstraint {
 /// A port of the node itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostPort {
-    /// `0.0.0.0`, `::` or nothing is every address.
+    /// `0.0.0.0`, `::` or the empty text is every address.
     pub ip: String,
     /// Port number.
     pub port: i32,
@@ -178,17 +178,17 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    /// Whether two pods cannot have these on one node.
+    /// Whether two pods with these ports cannot run on one node.
     pub fn conflicts(&self, other: &Self) -> bool {
         if self.port != other.port || self.protocol != other.protocol {
             return false;
         }
-        let (own, theirs) = (self.address(), other.address());
+        let (ours, theirs) = (self.address(), other.address());
         let everywhere = |ip: &Result<IpAddr, &str>| ip.is_ok_and(|ip| ip.is_unspecified());
-        own == theirs || everywhere(&own) || everywhere(&theirs)
+        ours == theirs || everywhere(&ours) || everywhere(&theirs)
     }
 
-    /// The address, however it is written, or the text if it is none.
+    /// The parsed address, or the text if it cannot be parsed.
     pub fn address(&self) -> Result<IpAddr, &str> {
         if self.ip.is_empty() {
             return Ok(Ipv4Addr::UNSPECIFIED.into());
@@ -206,20 +206,20 @@ impl Display for HostPort {
 /// The persistent volumes of a pod, resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PodVolumes {
-    /// Claims that count against a driver's attach limit.
+    /// Volume claims that count against a driver's attach limit.
     pub attached: BTreeSet<AttachedVolume>,
-    /// Where the volumes allow the pod to be: any one of these. Empty: anywhere.
+    /// The node labels that the volumes allow: any one of these. If empty, any node.
     pub alternatives: Vec<Requirements>,
     /// Why the pod must wait for its volumes, as a sentence that names the object and the remedy.
     pub waiting: Option<String>,
 }
 
-/// A volume that takes one of a node's attachment slots.
+/// A volume that uses one of a node's attachment slots.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttachedVolume {
     /// CSI driver.
     pub driver: String,
-    /// `namespace/name` of the claim; pods that share it take one slot.
+    /// `namespace/name` of the volume claim. Pods that share it use one slot.
     pub claim: String,
 }
 
@@ -230,16 +230,16 @@ impl Pod {
     }
 }
 
-/// How many bytes of memory weigh as much as a thousandth of a CPU: instances mostly have 4Gi for each CPU.
+/// How many bytes of memory count as much as a thousandth of a CPU. Most instances have 4Gi for each CPU.
 const BYTES_PER_MILLICPU: f64 = (4_u64 << 30) as f64 / 1000.0;
 
-/// How large a pod is, roughly: each size is twice the one before. Pods that move do so in the order of their sizes, the
-/// largest first.
+/// The approximate size of a pod: each size is twice the previous one. Pods are evicted in the order of their
+/// sizes, the largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Size(u32);
 
 impl Size {
-    /// The size of a pod that asks for so much.
+    /// The size of a pod with these requests.
     pub fn of(requests: &Resources) -> Self {
         let (cpu, memory) = (requests.get(CPU).as_f64(), requests.get(MEMORY).as_f64());
         let weight = cpu * 1000.0 + memory / BYTES_PER_MILLICPU;
@@ -248,8 +248,8 @@ impl Size {
 }
 
 impl PodSpec {
-    /// What the pod requires of node labels when it insists on its `term`-th node affinity
-    /// alternative, and on nothing it merely prefers.
+    /// The pod's requirements on node labels with the `term`-th alternative of its node affinity, and without
+    /// preferences.
     pub fn strict_requirements(&self, term: usize) -> Requirements {
         let mut all = Requirements::from_labels(&self.node_selector);
         if let Some(term) = self.node_affinity.get(term) {
@@ -258,15 +258,15 @@ impl PodSpec {
         all
     }
 
-    /// One set of requirements per node affinity alternative; exactly one where there are none.
+    /// One set of requirements for each alternative of the node affinity; exactly one if there are none.
     pub fn requirement_alternatives(&self) -> Vec<Requirements> {
         (0..self.node_affinity.len().max(1)).map(|term| self.strict_requirements(term)).collect()
     }
 }
 
 impl AffinityTerm {
-    /// Whether pods of `namespace` are meant, for a term of a pod in `own`. `labels` are those of
-    /// the namespace; one that is not known has none and is not selected.
+    /// Whether a term of a pod in namespace `own` covers pods of `namespace`. `labels` are those of the namespace;
+    /// an unknown one has none and is not selected.
     pub fn covers_namespace(&self, own: &str, namespace: &str, labels: Option<&Labels>) -> bool {
         match &self.namespace_selector {
             None if self.namespaces.is_empty() => namespace == own,
@@ -280,12 +280,11 @@ impl AffinityTerm {
 }
 
 impl SpreadConstraint {
-    /// The selector with the pod's own values of `matchLabelKeys` added. Keys the pod does not have
-    /// are left out.
+    /// The selector with the pod's values of `matchLabelKeys` added. Keys that the pod does not have are left out.
     pub fn effective_selector(&self, labels: &Labels) -> Option<LabelSelector> {
-        let own = self.match_label_keys.iter().filter_map(|key| Some((key, labels.get(key)?)));
-        let own = own.map(|(key, value)| SelectorTerm::In(key.clone(), [value.clone()].into()));
-        Some(self.selector.clone()?.and_all(own))
+        let terms = self.match_label_keys.iter().filter_map(|key| Some((key, labels.get(key)?)));
+        let terms = terms.map(|(key, value)| SelectorTerm::In(key.clone(), [value.clone()].into()));
+        Some(self.selector.clone()?.and_all(terms))
     }
 }
 

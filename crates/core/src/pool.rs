@@ -1,4 +1,4 @@
-//! Node pools: the templates that new instances are made from.
+//! Node pools: the templates of new instances.
 
 use crate::{label::Labels, requirement::RequirementSpec, resources::Resources, taint::Taint};
 
@@ -15,9 +15,9 @@ pub struct NodePool {
     pub is_static: bool,
     /// Whether the pool can be used.
     pub readiness: Readiness,
-    /// Why its last instances have not joined, if too many have not: it is then tried after all others.
+    /// Why its last instances have not joined, if too many have not. The pool is then tried after all others.
     pub failing: Option<String>,
-    /// What its instances are made of.
+    /// The class of its instances.
     pub node_class: NodeClassRef,
     /// Labels of its instances.
     pub labels: Labels,
@@ -25,29 +25,29 @@ pub struct NodePool {
     pub annotations: Labels,
     /// Taints of its instances.
     pub taints: Vec<Taint>,
-    /// Taints that something removes soon after the instance has started.
+    /// Taints that are removed soon after the instance has started.
     pub startup_taints: Vec<Taint>,
     /// Requirements on its instances.
     pub requirements: Vec<RequirementSpec>,
-    /// How much of each resource the pool may have in total.
+    /// The most of each resource that the pool may have in total.
     pub limits: Resources,
-    /// The hash that a claim made from this template carries.
+    /// The hash of this template, which its claims carry.
     pub hash: String,
 }
 
 /// Whether a pool can be used, and if not, why.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Readiness {
-    /// It can.
+    /// The pool can be used.
     #[default]
     Ready,
-    /// It cannot; a sentence that says why.
+    /// The pool cannot be used; a sentence with the reason.
     NotReady(String),
-    /// It is being deleted.
+    /// The pool is being deleted.
     Deleting,
 }
 
-/// A reference to a provider's settings.
+/// A reference to a NodeClass.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct NodeClassRef {
     /// API group.

@@ -1,36 +1,36 @@
-//! What an instance costs where its cloud has no price list.
+//! Prices of instances in clouds without a price list.
 //!
-//! Private clouds rarely have prices, but plans are compared by them. One function for all
-//! providers gives instances of equal size equal prices, and larger ones higher prices.
+//! Private clouds rarely have prices, but plans are compared by price. One function for all providers gives
+//! instances of equal size equal prices, and larger ones higher prices.
 
 use crate::resources::{CPU, MEMORY, Resources};
 
 /// Resources that count as GPUs.
 const GPUS: [&str; 4] = ["nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"];
 
-/// Prices of an hour of what an instance is made of, in any unit; only comparisons matter.
+/// Hourly prices of the parts of an instance, in any unit. Only comparisons matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnitPrices {
-    /// Of a virtual CPU.
+    /// For a virtual CPU.
     pub per_vcpu: f64,
-    /// Of 10^9 bytes of memory.
+    /// For 10^9 bytes of memory.
     pub per_gb: f64,
-    /// Of a GPU.
+    /// For a GPU.
     pub per_gpu: f64,
-    /// Of an instance of any size. Above zero it makes one instance cheaper than two halves.
+    /// For an instance of any size. Above zero, one instance is cheaper than two halves.
     pub per_vm: f64,
 }
 
 impl Default for UnitPrices {
-    /// The numbers that KWOK's price list is made with.
+    /// The prices that KWOK's price list is computed with.
     fn default() -> Self {
         Self { per_vcpu: 0.025, per_gb: 0.001, per_gpu: 1.0, per_vm: 0.0 }
     }
 }
 
 impl UnitPrices {
-    /// The price of an hour of an instance that is made of `parts`. Whole units count, and resources
-    /// that have no price cost nothing.
+    /// The hourly price of an instance with these `parts`. Only whole units count, and resources without a price
+    /// cost nothing.
     pub fn of_instance(&self, parts: &Resources) -> f64 {
         let amount = |name: &str| parts.get(name).floor() as f64;
         let gpus: f64 = GPUS.iter().map(|name| amount(name)).sum();

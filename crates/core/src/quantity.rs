@@ -27,11 +27,11 @@ pub enum Format {
     DecimalExponent,
 }
 
-/// An amount, in billionths. Equality and order look at the amount only; the format is how it
-/// prints.
+/// An amount, in billionths. Equality and order compare the amount alone; the format only decides how it is
+/// printed.
 ///
-/// COMPAT: in Kubernetes an amount may have any number of digits. Here everything beyond 10^29
-/// counts as 10^29, so that an amount is an instance number and a sum cannot overflow.
+/// COMPAT: in Kubernetes an amount may have any number of digits. Here amounts above 10^29 are reduced to 10^29, so
+/// that every amount fits one number and sums do not overflow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Quantity {
     nanos: i128,
@@ -41,11 +41,11 @@ pub struct Quantity {
 /// Billionths in one.
 const NANOS: i128 = 1_000_000_000;
 
-/// The largest amount, a power of ten so that it prints short.
+/// The largest amount. It is a power of ten, so its text is short.
 const MAX_NANOS: i128 = 10_i128.pow(29) * NANOS;
 
 impl Quantity {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi };
 
     /// `n` units.
@@ -63,7 +63,7 @@ impl Quantity {
         Self { nanos: n as i128 * NANOS, format: Format::BinarySi }
     }
 
-    /// `nanos` billionths, cut to the largest amount.
+    /// `nanos` billionths, at most the largest amount.
     pub const fn from_nanos(nanos: i128, format: Format) -> Self {
         let nanos = if nanos > MAX_NANOS {
             MAX_NANOS
@@ -80,24 +80,23 @@ impl Quantity {
         self.nanos
     }
 
-    /// How it prints.
+    /// The format in which it is printed.
     pub const fn format(self) -> Format {
         self.format
     }
 
-    /// The whole units in it, rounded down.
+    /// The whole units, rounded down.
     pub fn floor(self) -> i64 {
         let units = self.nanos.div_euclid(NANOS);
         i64::try_from(units).unwrap_or(if units < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// The amount as a float, for shares and bars that people look at; never for decisions.
+    /// The amount as a float, for shares and bars that are displayed; never for decisions.
     pub fn as_f64(self) -> f64 {
         self.nanos as f64 / NANOS as f64
     }
 
-    /// The format of a sum or difference of which this is the left side: its own, unless it is
-    /// zero.
+    /// The format of a sum or difference with this left side: its format, unless it is zero.
     const fn format_with(self, right: Self) -> Format {
         if self.nanos == 0 { right.format } else { self.format }
     }
@@ -171,18 +170,16 @@ impl Display for Quantity {
                 exponent => write!(f, "{amount}e{exponent}"),
             };
         }
-        // COMPAT: Kubernetes knows no suffix above `E` and then prints none at all: its `1000E`
-        // comes out as `1`.
+        // COMPAT: Kubernetes has no suffix above `E` and then prints none: its `1000E` is printed as `1`.
         let (amount, power) = shortened(self.nanos, 1000, DECIMAL_SUFFIXES.len() - 1);
         write!(f, "{amount}{}", DECIMAL_SUFFIXES[power])
     }
 }
 
 impl Quantity {
-    /// Whole units, if the amount is printed with a binary suffix: small and broken amounts never
-    /// are.
+    /// Whole units, if the amount is printed with a binary suffix. Small and fractional amounts are not.
     ///
-    /// COMPAT: neither are amounts that Kubernetes would cut when it reads them back.
+    /// COMPAT: nor are amounts that Kubernetes would reduce when it parses them.
     fn binary_units(self) -> Option<i128> {
         let units = self.nanos / NANOS;
         let printable = self.format == Format::BinarySi
@@ -192,8 +189,8 @@ impl Quantity {
     }
 }
 
-/// Divides `amount`, which is not zero, by `base` as long as nothing is left, `max` times at most.
-/// Returns the result and how often it was divided.
+/// Divides `amount`, which is not zero, by `base` while there is no remainder, at most `max` times. Returns the
+/// result and the number of divisions.
 fn shortened(mut amount: i128, base: i128, max: usize) -> (i128, usize) {
     let mut times = 0;
     while times < max && amount % base == 0 {
@@ -210,10 +207,10 @@ impl Serialize for Quantity {
 }
 
 impl<'de> Deserialize<'de> for Quantity {
-    /// From a text or a number; null is zero and space around a text is ignored, as in Kubernetes.
+    /// Parses a text or a number. As in Kubernetes, null is zero and space around a text is ignored.
     ///
-    /// COMPAT: Kubernetes sees how a number was written and prints `1e3` as such; here it is 1000
-    /// and prints as `1k`.
+    /// COMPAT: Kubernetes keeps the notation of a number and prints `1e3` as such. Here it is 1000 and printed as
+    /// `1k`.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl de::Visitor<'_> for Visitor {

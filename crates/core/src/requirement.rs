@@ -1,8 +1,7 @@
 //! The algebra of requirements on node labels.
 //!
-//! A [`Requirement`] is the set of values one label may still have; [`Requirements`] is one such
-//! set per key. Pods, pools, instance types, offerings and claims all speak this language, and
-//! planning is mostly intersecting it.
+//! A [`Requirement`] is the set of values that one label may have, and [`Requirements`] holds one such set per key.
+//! Pods, pools, instance types, offerings and claims all use them. Planning consists mostly of intersecting them.
 
 #[cfg(test)]
 mod tests;
@@ -21,14 +20,14 @@ use crate::label::{self, Labels, WellKnown};
 
 pub use validate::{InvalidRequirement, validate};
 
-/// How a requirement is written in the API.
+/// The operator of a requirement in the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Operator {
     /// The label has one of the values.
     In,
     /// The label is absent or has none of the values.
     NotIn,
-    /// The label is there.
+    /// The label is present.
     Exists,
     /// The label is absent.
     DoesNotExist,
@@ -42,7 +41,7 @@ pub enum Operator {
     Lte,
 }
 
-/// An operator that is none of the eight.
+/// The error for an unknown operator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown operator {0:?}: use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte or Lte")]
 pub struct UnknownOperator(pub String);
@@ -71,18 +70,18 @@ impl Display for Operator {
     }
 }
 
-/// One requirement as the API writes it.
+/// A requirement in the form of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequirementSpec {
     /// The label.
     pub key: String,
-    /// How the label relates to the values.
+    /// The relation between the label and the values.
     pub operator: Operator,
-    /// What the label is compared with.
+    /// The values that the label is compared with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
-    /// How many different values must stay possible.
+    /// How many different values must remain possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_values: Option<u32>,
 }
@@ -103,10 +102,9 @@ impl RequirementSpec {
     }
 }
 
-/// The values one label may have.
+/// The values that one label may have.
 ///
-/// Without `complement` it must be one of `values`. With it, anything but `values`, inside the
-/// bounds.
+/// Without `complement`, the label has one of `values`. With it, the label has any other value within the bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Requirement {
     complement: bool,
@@ -117,7 +115,7 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// Any value will do, but the label must be there.
+    /// Any value, but the label must be present.
     pub const EXISTS: Self =
         Self { complement: true, values: BTreeSet::new(), gte: None, lte: None, min_values: None };
 
@@ -130,7 +128,7 @@ impl Requirement {
         Self { values: values.into_iter().map(Into::into).collect(), ..Self::DOES_NOT_EXIST }
     }
 
-    /// From its parts; bounds only mean something on a complement.
+    /// Builds a requirement from its parts. Bounds only apply to a complement.
     pub fn from_parts(
         complement: bool,
         values: BTreeSet<String>,
@@ -141,8 +139,7 @@ impl Requirement {
         Self { complement, values, gte, lte, min_values }
     }
 
-    /// From the API's form. A bound that is no integer counts as 0, as in Karpenter; see
-    /// [`validate`].
+    /// Converts the form of the API. A bound that is not an integer counts as 0, as in Karpenter; see [`validate`].
     pub fn new(operator: Operator, values: &[String], min_values: Option<u32>) -> Self {
         let bound = || values.first().map_or(0, |value| saturating_integer(value));
         let set = || values.iter().cloned().collect();
@@ -162,13 +159,13 @@ impl Requirement {
         }
     }
 
-    /// Every label value that is a number is at least 0, since none begins with a minus sign.
+    /// Label values that are numbers are never negative, because none starts with a minus sign.
     fn at_least(self, lowest: i64) -> Self {
         Self { gte: Some(lowest.max(0)), ..self }
     }
 
-    /// COMPAT: upstream keeps bounds below zero (`Lt 0` becomes `Lte -1`), which its own CRD then
-    /// refuses on the claim. Here nothing is left.
+    /// COMPAT: upstream keeps bounds below zero (`Lt 0` becomes `Lte -1`), and its CRD rejects them on the claim.
+    /// Here no value is left.
     fn at_most(self, highest: i64) -> Self {
         if highest < 0 {
             return Self { min_values: self.min_values, ..Self::DOES_NOT_EXIST };
@@ -176,12 +173,12 @@ impl Requirement {
         Self { lte: Some(highest), ..self }
     }
 
-    /// Whether everything but [`Requirement::values`] is allowed.
+    /// Whether all values except [`Requirement::values`] are allowed.
     pub fn is_complement(&self) -> bool {
         self.complement
     }
 
-    /// The values listed: allowed ones, or excluded ones of a complement.
+    /// The listed values: allowed ones, or the excluded ones of a complement.
     pub fn values(&self) -> &BTreeSet<String> {
         &self.values
     }
@@ -191,7 +188,7 @@ impl Requirement {
         (self.gte, self.lte)
     }
 
-    /// How many different values must stay possible.
+    /// How many different values must remain possible.
     pub fn min_values(&self) -> Option<u32> {
         self.min_values
     }
@@ -202,7 +199,7 @@ impl Requirement {
         self
     }
 
-    /// The operator this reads as. Bounds do not show.
+    /// The equivalent operator, ignoring bounds.
     pub fn operator(&self) -> Operator {
         match (self.complement, self.values.is_empty()) {
             (true, true) => Operator::Exists,
@@ -212,7 +209,7 @@ impl Requirement {
         }
     }
 
-    /// The only value allowed, if there is exactly one.
+    /// The only allowed value, if there is exactly one.
     pub fn single(&self) -> Option<&str> {
         if self.complement || self.values.len() != 1 {
             return None;
@@ -225,7 +222,7 @@ impl Requirement {
         self.values.contains(value) != self.complement && within(value, self.gte, self.lte)
     }
 
-    /// What both allow.
+    /// The values that both allow.
     pub fn intersection(&self, other: &Self) -> Self {
         let min_values = self.min_values.max(other.min_values);
         let Some((gte, lte)) = merged_bounds(self, other) else {
@@ -249,8 +246,7 @@ impl Requirement {
         Self { complement, values, gte, lte, min_values }
     }
 
-    /// Whether some value is allowed by both. Two complements always meet, unless their bounds
-    /// part.
+    /// Whether both allow a common value. Two complements always do, unless their bounds exclude each other.
     pub fn has_intersection(&self, other: &Self) -> bool {
         let Some((gte, lte)) = merged_bounds(self, other) else { return false };
         let meets = |listed: &Self, open: &Self| {
@@ -265,25 +261,24 @@ impl Requirement {
         }
     }
 
-    /// A value to put on a label that must have one: the smallest listed, else the smallest number
-    /// that is allowed.
+    /// A value for a label that must have one: the smallest listed value, or else the smallest allowed number.
     ///
-    /// COMPAT: upstream draws a random number for open requirements; ours is the same on every run
-    /// and never one of the excluded values.
+    /// COMPAT: upstream draws a random number for open requirements, and may draw an excluded one. Here the value
+    /// is always the same, and never an excluded one.
     pub fn any(&self) -> Option<String> {
         if !self.complement {
             return self.values.first().cloned();
         }
         let low = self.gte.unwrap_or(0);
         let high = self.lte.unwrap_or(i64::MAX);
-        // At most one candidate more than there are excluded values is needed.
+        // One candidate more than there are excluded values is enough.
         (low..=high)
             .take(self.values.len() + 1)
-            .map(|n| n.to_string())
-            .find(|n| !self.values.contains(n))
+            .map(|number| number.to_string())
+            .find(|number| !self.values.contains(number))
     }
 
-    /// Back to the API's form.
+    /// Converts to the form of the API.
     pub fn to_specs(&self, key: &str) -> Vec<RequirementSpec> {
         let spec = |operator, values: Vec<String>| RequirementSpec {
             key: key.to_owned(),
@@ -298,7 +293,7 @@ impl Requirement {
         if let Some(lte) = self.lte {
             specs.push(spec(Operator::Lte, vec![lte.to_string()]));
         }
-        // COMPAT: upstream forgets excluded values when there are bounds.
+        // COMPAT: upstream loses excluded values if there are bounds.
         if specs.is_empty() || !self.values.is_empty() {
             specs.push(spec(self.operator(), self.values.iter().cloned().collect()));
         }
@@ -306,7 +301,7 @@ impl Requirement {
     }
 }
 
-/// An integer, cut to the range of `i64` as Karpenter does. Anything else is 0.
+/// An integer, limited to the range of `i64` as in Karpenter. Any other text is 0.
 fn saturating_integer(text: &str) -> i64 {
     text.parse().unwrap_or_else(|error: ParseIntError| match error.kind() {
         IntErrorKind::PosOverflow => i64::MAX,
@@ -315,7 +310,7 @@ fn saturating_integer(text: &str) -> i64 {
     })
 }
 
-/// The tighter bounds of both, or nothing if no number is inside.
+/// The tighter bounds of both, or `None` if they contain no number.
 fn merged_bounds(a: &Requirement, b: &Requirement) -> Option<(Option<i64>, Option<i64>)> {
     let gte = a.gte.max(b.gte);
     let lte = match (a.lte, b.lte) {
@@ -361,29 +356,29 @@ impl Display for Requirement {
     }
 }
 
-/// Requirements by label key. A key that is not there allows everything.
+/// Requirements by label key. A missing key allows every value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Requirements(BTreeMap<String, Requirement>);
 
-/// Why one set of requirements cannot meet another.
+/// Why one set of requirements cannot satisfy another.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Incompatible {
-    /// The other side wants a label that this side knows nothing of.
+    /// The other side requires a label that is unknown on this side.
     #[error("label {key:?} does not have known values{}", hint(.like.as_deref()))]
     Unknown {
         /// The label.
         key: String,
-        /// A known label that looks like it.
+        /// A known label with a similar name.
         like: Option<String>,
     },
-    /// Both constrain the label, and no value pleases both.
+    /// Both sides constrain the label, and they have no common value.
     #[error("key {key}, {key} {wanted} not in {key} {offered}")]
     Conflict {
         /// The label.
         key: String,
-        /// What the other side wants.
+        /// The requirement of the other side.
         wanted: Box<Requirement>,
-        /// What this side has.
+        /// The requirement of this side.
         offered: Box<Requirement>,
     },
 }
@@ -393,12 +388,12 @@ fn hint(like: Option<&str>) -> String {
 }
 
 impl Requirements {
-    /// No requirement at all.
+    /// The empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Each label must have exactly this value.
+    /// Each label must have exactly the given value.
     pub fn from_labels<'l>(labels: impl IntoIterator<Item = (&'l String, &'l String)>) -> Self {
         let mut all = Self::new();
         for (key, value) in labels {
@@ -407,7 +402,7 @@ impl Requirements {
         all
     }
 
-    /// All of `specs`; several on one key are intersected.
+    /// All of `specs`. Several for one key are intersected.
     pub fn from_specs<'s>(specs: impl IntoIterator<Item = &'s RequirementSpec>) -> Self {
         let mut all = Self::new();
         for spec in specs {
@@ -416,7 +411,7 @@ impl Requirements {
         all
     }
 
-    /// Narrows `key`. Beta keys are taken for the ones in use.
+    /// Narrows `key`. Beta keys are converted to current ones.
     pub fn add(&mut self, key: &str, requirement: Requirement) {
         let key = label::normalize(key);
         match self.0.get_mut(key) {
@@ -427,7 +422,7 @@ impl Requirements {
         }
     }
 
-    /// Replaces what is known of `key`.
+    /// Replaces the requirement of `key`.
     pub fn set(&mut self, key: &str, requirement: Requirement) {
         self.0.insert(label::normalize(key).to_owned(), requirement);
     }
@@ -439,12 +434,12 @@ impl Requirements {
         }
     }
 
-    /// Forgets `key`.
+    /// Removes the requirement of `key`.
     pub fn remove(&mut self, key: &str) -> Option<Requirement> {
         self.0.remove(label::normalize(key))
     }
 
-    /// What is known of `key`, if anything.
+    /// The requirement of `key`, if there is one.
     pub fn get(&self, key: &str) -> Option<&Requirement> {
         self.0.get(label::normalize(key))
     }
@@ -454,31 +449,31 @@ impl Requirements {
         self.0.iter().map(|(key, requirement)| (key.as_str(), requirement))
     }
 
-    /// Whether nothing is required.
+    /// Whether there is no requirement.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether any requirement carries `minValues`.
+    /// Whether any requirement has `minValues`.
     pub fn has_min_values(&self) -> bool {
         self.0.values().any(|requirement| requirement.min_values.is_some())
     }
 
-    /// Whether the keys that both constrain leave a value. Two exclusions never contradict.
+    /// Whether each key that both constrain has a common value. Two exclusions never conflict.
     pub fn intersects(&self, other: &Self) -> Result<(), Incompatible> {
-        let Some((key, own, wanted)) = self.conflict(other) else { return Ok(()) };
+        let Some((key, offered, wanted)) = self.conflict(other) else { return Ok(()) };
         Err(Incompatible::Conflict {
             key: key.to_owned(),
             wanted: Box::new(wanted.clone()),
-            offered: Box::new(own.clone()),
+            offered: Box::new(offered.clone()),
         })
     }
 
-    /// Whether what `self` offers can serve what `wanted` asks for.
+    /// Whether `self`, as offered, satisfies `wanted`.
     ///
-    /// A key that `self` does not know is refused unless `wanted` only excludes values, or the
-    /// provider will fill the key in (`open`: the well-known keys for a new claim, `None` for a
-    /// node that exists).
+    /// A key that `self` lacks is refused, unless `wanted` only excludes values or the provider sets the key.
+    /// `open` holds the keys that providers set: the well-known ones for a new claim, and `None` for an existing
+    /// node.
     pub fn compatible(&self, wanted: &Self, open: Option<&WellKnown>) -> Result<(), Incompatible> {
         if let Some(key) = self.unknown_key(wanted, open) {
             let like = self.looks_like(key, open);
@@ -487,12 +482,12 @@ impl Requirements {
         self.intersects(wanted)
     }
 
-    /// As [`Requirements::compatible`], for callers who do not ask why.
+    /// As [`Requirements::compatible`], without the reason.
     pub fn is_compatible(&self, wanted: &Self, open: Option<&WellKnown>) -> bool {
         self.unknown_key(wanted, open).is_none() && self.conflict(wanted).is_none()
     }
 
-    /// The first key that `wanted` insists on and nobody will supply.
+    /// The first key that `wanted` requires and that neither this side nor the provider sets.
     fn unknown_key<'w>(&self, wanted: &'w Self, open: Option<&WellKnown>) -> Option<&'w str> {
         let known =
             |key: &str| self.0.contains_key(key) || open.is_some_and(|open| open.contains(key));
@@ -500,7 +495,7 @@ impl Requirements {
         insisted.find(|(key, _)| !known(key)).map(|(key, _)| key.as_str())
     }
 
-    /// The first key of which no value pleases both, with what each side says of it.
+    /// The first key without a common value, with the requirements of both sides.
     fn conflict<'r>(
         &'r self,
         other: &'r Self,
@@ -510,9 +505,9 @@ impl Requirements {
             .0
             .keys()
             .filter_map(|key| Some((key.as_str(), self.0.get(key)?, other.0.get(key)?)));
-        shared.find(|(_, own, wanted)| {
-            let both_exclude = is_exclusion(own) && is_exclusion(wanted);
-            !both_exclude && !own.has_intersection(wanted)
+        shared.find(|(_, offered, wanted)| {
+            let both_exclude = is_exclusion(offered) && is_exclusion(wanted);
+            !both_exclude && !offered.has_intersection(wanted)
         })
     }
 
@@ -520,18 +515,18 @@ impl Requirements {
         let suffix = key.split_once('/').map_or(key, |(_, suffix)| suffix);
         let similar = |known: &&str| known.contains(key) || known.ends_with(suffix);
         let keys = || {
-            let own = self.0.keys().map(String::as_str);
-            open.into_iter().flat_map(WellKnown::iter).chain(own)
+            let known = self.0.keys().map(String::as_str);
+            open.into_iter().flat_map(WellKnown::iter).chain(known)
         };
         keys().find(similar).or_else(|| misspelt(key, keys())).map(str::to_owned)
     }
 
-    /// Back to the API's form, in order of key.
+    /// Converts to the form of the API, in order of key.
     pub fn to_specs(&self) -> Vec<RequirementSpec> {
         self.0.iter().flat_map(|(key, requirement)| requirement.to_specs(key)).collect()
     }
 
-    /// The labels of which only one value is left.
+    /// The labels with only one value left.
     pub fn single_values(&self) -> Labels {
         self.0
             .iter()
@@ -540,15 +535,15 @@ impl Requirements {
     }
 }
 
-/// The known key that one or two slips of the pen turn into this one.
+/// The known key that differs from this one by one or two typing errors.
 fn misspelt<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    /// More slips than these make any short word of any other.
+    /// More errors than these would match any two short words. The value was chosen for hints in messages.
     const SLIPS_MAX: usize = 2;
-    /// Of so many letters one may be wrong.
+    /// The number of letters per accepted error. The value was chosen for hints in messages.
     const LETTERS_PER_SLIP: usize = 4;
 
     let slips = SLIPS_MAX.min(key.len() / LETTERS_PER_SLIP);
-    // Comparing takes the product of both lengths, and those of known keys are bounded.
+    // The comparison takes time proportional to both lengths, and those of known keys are bounded.
     let alike = known.filter(|known| known.len().abs_diff(key.len()) <= slips);
     let scored = alike.map(|known| (strsim::osa_distance(key, known), known));
     scored.filter(|(distance, _)| *distance <= slips).min().map(|(_, known)| known)

@@ -13,16 +13,16 @@ use crate::quantity::Quantity;
 pub const CPU: &str = "cpu";
 /// Memory, in bytes.
 pub const MEMORY: &str = "memory";
-/// How many pods a node takes, and 1 for each pod.
+/// The number of pods on a node; each pod requests 1.
 pub const PODS: &str = "pods";
 /// Local disk, in bytes.
 pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
-/// A limit on the number of a pool's nodes; every node has one of it.
+/// A limit on the number of a pool's nodes; every node counts as 1.
 pub const NODES: &str = "nodes";
-/// Prefix of pre-allocated memory pages, which are taken out of a node's memory.
+/// Prefix of pre-allocated memory pages. They are subtracted from a node's memory.
 pub const HUGE_PAGES_PREFIX: &str = "hugepages-";
 
-/// An amount of each of some resources. A resource that is not there counts as zero.
+/// Amounts of some resources. A missing resource counts as zero.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Resources(BTreeMap<String, Quantity>);
@@ -34,17 +34,17 @@ impl<K: Into<String>> FromIterator<(K, Quantity)> for Resources {
 }
 
 impl Resources {
-    /// Nothing.
+    /// No resource.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The amount of `name`, zero if it is not there.
+    /// The amount of `name`; zero if it is missing.
     pub fn get(&self, name: &str) -> Quantity {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Whether `name` is there, be it with zero.
+    /// Whether `name` is present, even with zero.
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -59,7 +59,7 @@ impl Resources {
         self.0.iter().map(|(name, quantity)| (name.as_str(), *quantity))
     }
 
-    /// Whether no resource is there.
+    /// Whether no resource is present.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -68,7 +68,7 @@ impl Resources {
     pub fn add(&mut self, other: &Self) {
         for (name, quantity) in &other.0 {
             match self.0.get_mut(name) {
-                Some(own) => *own = *own + *quantity,
+                Some(sum) => *sum = *sum + *quantity,
                 None => {
                     self.0.insert(name.clone(), *quantity);
                 }
@@ -83,23 +83,22 @@ impl Resources {
         sum
     }
 
-    /// What is left of each resource that is there; amounts of `other` that are not here are
-    /// ignored.
+    /// The difference for each resource of `self`. Other resources of `other` are ignored.
     pub fn minus(&self, other: &Self) -> Self {
         self.iter().map(|(name, quantity)| (name, quantity - other.get(name))).collect()
     }
 
-    /// The larger amount of each resource of either.
+    /// The larger amount of each resource in either.
     pub fn higher(&self, other: &Self) -> Self {
         let mut largest = self.clone();
         for (name, quantity) in &other.0 {
-            let own = largest.0.entry(name.clone()).or_insert(*quantity);
-            *own = (*own).max(*quantity);
+            let larger = largest.0.entry(name.clone()).or_insert(*quantity);
+            *larger = (*larger).max(*quantity);
         }
         largest
     }
 
-    /// The smaller amount of each resource that both have.
+    /// The smaller amount of each resource in both.
     pub fn lower(&self, other: &Self) -> Self {
         self.iter()
             .filter(|(name, _)| other.contains(name))
@@ -107,7 +106,7 @@ impl Resources {
             .collect()
     }
 
-    /// Each amount, but not below zero.
+    /// Each amount, with negative ones replaced by zero.
     pub fn floored(&self) -> Self {
         self.iter().map(|(name, quantity)| (name, quantity.max(Quantity::ZERO))).collect()
     }
@@ -121,7 +120,7 @@ impl Resources {
         all
     }
 
-    /// Whether `self` fits into `room`. Nothing fits where any amount is already negative.
+    /// Whether `self` fits into `room`. If any amount of `room` is negative, nothing fits.
     pub fn fits(&self, room: &Self) -> bool {
         room.0.values().all(|quantity| *quantity >= Quantity::ZERO)
             && self.iter().all(|(name, quantity)| quantity <= room.get(name))
@@ -131,8 +130,8 @@ impl Resources {
 impl Display for Resources {
     /// `cpu 2, memory 4Gi`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (i, (name, quantity)) in self.iter().enumerate() {
-            if i > 0 {
+        for (index, (name, quantity)) in self.iter().enumerate() {
+            if index > 0 {
                 f.write_str(", ")?;
             }
             write!(f, "{name} {quantity}")?;

@@ -7,13 +7,13 @@ use std::{
 
 use crate::label::Labels;
 
-/// Kubernetes' `LabelSelector`, ready to be matched.
+/// A label selector of Kubernetes, prepared for matching.
 ///
-/// The empty selector matches everything. A selector that Kubernetes would refuse (an unknown
-/// operator, `In` without values) matches nothing, see [`LabelSelector::nothing`].
+/// The empty selector matches everything. A selector that Kubernetes would reject, with an unknown operator or with
+/// `In` without values, matches nothing: see [`LabelSelector::nothing`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct LabelSelector {
-    /// In order, each once. Pods may have thousands of selectors with one term each, so this is no tree.
+    /// Sorted and without duplicates. It is a list because pods may have thousands of selectors with one term each.
     terms: Vec<SelectorTerm>,
     nothing: bool,
 }
@@ -25,7 +25,7 @@ pub enum SelectorTerm {
     In(String, BTreeSet<String>),
     /// The label is absent or has none of these values.
     NotIn(String, BTreeSet<String>),
-    /// The label is there.
+    /// The label is present.
     Exists(String),
     /// The label is absent.
     DoesNotExist(String),
@@ -37,7 +37,7 @@ impl LabelSelector {
         Self { terms: Vec::new(), nothing: true }
     }
 
-    /// All of `terms` must hold; a list term without values can never hold in Kubernetes and
+    /// All of `terms` must be satisfied. A list term without values never is in Kubernetes, so the selector then
     /// matches nothing.
     pub fn new(terms: impl IntoIterator<Item = SelectorTerm>) -> Self {
         let mut terms: Vec<_> = terms.into_iter().collect();
@@ -89,8 +89,7 @@ impl LabelSelector {
             })
     }
 
-    /// A label that every selected object has, if the selector asks for one by value: a handle to
-    /// index selectors by.
+    /// A label that every selected object has, if the selector requires one value. Selectors are indexed by it.
     pub fn exact(&self) -> Option<(&str, &str)> {
         self.terms.iter().find_map(|term| match term {
             SelectorTerm::In(key, values) if values.len() == 1 => {
@@ -100,7 +99,7 @@ impl LabelSelector {
         })
     }
 
-    /// The keys whose values decide whether something is selected.
+    /// The keys of the labels that decide about the selection.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|term| match term {
             SelectorTerm::In(key, _)
@@ -112,7 +111,7 @@ impl LabelSelector {
 }
 
 impl Display for LabelSelector {
-    /// The way `kubectl` takes it.
+    /// The syntax of `kubectl`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.nothing {
             return f.write_str("<nothing>");
@@ -120,8 +119,8 @@ impl Display for LabelSelector {
         if self.terms.is_empty() {
             return f.write_str("<everything>");
         }
-        for (i, term) in self.terms.iter().enumerate() {
-            let comma = if i > 0 { "," } else { "" };
+        for (index, term) in self.terms.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
             write!(f, "{comma}{term}")?;
         }
         Ok(())

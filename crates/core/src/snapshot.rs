@@ -1,4 +1,4 @@
-//! What was seen: everything a plan may depend on.
+//! The snapshot: everything that a plan depends on.
 
 use std::{
     cmp::Reverse,
@@ -22,36 +22,35 @@ use crate::{
 pub struct Snapshot {
     /// All pools, usable or not.
     pub pools: Vec<NodePool>,
-    /// What instances each pool can have.
+    /// The instance types of each pool.
     pub catalog: Catalog,
-    /// Instances that exist or are on their way.
+    /// Instances that exist or were launched.
     pub nodes: Vec<Node>,
     /// Pods to place.
     pub pods: Vec<Pod>,
-    /// Daemon sets, each with the pod it would put on a node.
+    /// DaemonSets, each with the pod it would run on a node.
     pub daemons: Vec<Daemon>,
     /// Namespaces and their labels.
     pub namespaces: BTreeMap<String, Labels>,
 }
 
-/// A daemon set.
+/// A DaemonSet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Daemon {
     /// `namespace/name`.
     pub key: Arc<str>,
-    /// What its pod asks for.
+    /// The constraints and requests of its pod.
     pub spec: Arc<PodSpec>,
     /// The volumes that its pod attaches.
     pub volumes: Arc<PodVolumes>,
 }
 
-/// An instance that exists or is on its way.
+/// An instance that exists or was launched.
 ///
-/// How a node and its claim become one of these (whose labels, which taints) is decided by the
-/// index.
+/// The index combines a node and its claim, and decides whose labels and taints count.
 #[derive(Debug, Clone, Default)]
 pub struct Node {
-    /// The Node object's name, once there is one.
+    /// The Node object's name, once it exists.
     pub node: Option<String>,
     /// The `NodeClaim`'s name, if the instance is ours.
     pub claim: Option<String>,
@@ -63,36 +62,36 @@ pub struct Node {
     pub hostname: String,
     /// Taints that count for new pods.
     pub taints: Vec<Taint>,
-    /// The taints on the Node object itself, which decide whether it counts when pods are spread.
+    /// The taints on the Node object itself. They decide whether the node counts for spreading.
     pub object_taints: Vec<Taint>,
-    /// What pods can use in total.
+    /// The total capacity for pods.
     pub allocatable: Resources,
-    /// What the instance has, for the pool's limits.
+    /// The total capacity, for the pool's limits.
     pub capacity: Resources,
-    /// Whether it is ready for pods. Nodes that are not ours always are.
+    /// Whether it is ready for pods. Nodes without a claim always are.
     pub initialized: bool,
-    /// Whether it is going away: it takes no pods and does not count against limits.
+    /// Whether it is being removed: it takes no pods and does not count against limits.
     pub leaving: bool,
     /// How many volumes of each CSI driver it can attach.
     pub volume_limits: BTreeMap<String, u32>,
-    /// The pods that stay on it, each with what a place elsewhere would have to offer it.
+    /// The pods that stay on it, each with its requests and constraints.
     pub pods: Vec<Pod>,
 }
 
 impl Node {
-    /// The name it is known by: the node's, or the claim's while there is no node.
+    /// Its name: the node's, or the claim's while there is no node.
     pub fn name(&self) -> &str {
         self.node.as_deref().or(self.claim.as_deref()).unwrap_or_default()
     }
 
-    /// Its labels as requirements, the hostname included.
+    /// Its labels as requirements, including the hostname.
     pub fn requirements(&self) -> Requirements {
         let mut requirements = Requirements::from_labels(&self.labels);
         requirements.set(label::HOSTNAME, Requirement::one_of([self.hostname.as_str()]));
         requirements
     }
 
-    /// What it takes from its pool's limits.
+    /// The capacity that counts against its pool's limits.
     pub fn counted_capacity(&self) -> Resources {
         let mut capacity = self.capacity.clone();
         capacity.set(NODES, Quantity::whole(1));
@@ -101,11 +100,10 @@ impl Node {
 }
 
 impl Snapshot {
-    /// Pools that instances can be made for, heaviest first; among equals the later name first. Those whose instances do not
-    /// join come last, however heavy they are: whoever waits is better off with an instance that comes.
+    /// Pools that can create instances, heaviest first; equal ones in reverse order of name. Pools whose instances
+    /// do not join come last, whatever their weight, so that pending pods get an instance that joins.
     ///
-    /// COMPAT: the order of names is upstream's. Upstream tries a pool that fails again and again, before all lighter
-    /// ones.
+    /// COMPAT: the order of names is upstream's. Upstream retries a failing pool before all lighter ones.
     pub fn usable_pools(&self) -> Vec<&NodePool> {
         let mut pools: Vec<&NodePool> = self
             .pools
@@ -113,11 +111,13 @@ impl Snapshot {
             .filter(|pool| !pool.is_static && pool.readiness == Readiness::Ready)
             .collect();
         let rank = |pool: &NodePool| (pool.failing.is_some(), Reverse(pool.weight));
-        pools.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| b.name.cmp(&a.name)));
+        pools.sort_by(|left, right| {
+            rank(left).cmp(&rank(right)).then_with(|| right.name.cmp(&left.name))
+        });
         pools
     }
 
-    /// Keys of all pods that the snapshot wants placed.
+    /// The keys of all pods to place.
     pub fn pod_keys(&self) -> BTreeSet<String> {
         self.pods.iter().map(Pod::key).collect()
     }

@@ -1,19 +1,18 @@
-//! Taints and the tolerations that answer them.
+//! Taints and tolerations.
 
 use serde::{Deserialize, Serialize};
 
-/// What an untolerated taint does to a pod. Kubernetes leaves the list open, so unknown effects are
-/// kept as written.
+/// The effect of an untolerated taint. The Kubernetes API allows any text, so unknown effects are kept as written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Effect {
-    /// New pods stay away.
+    /// New pods are kept away.
     NoSchedule,
-    /// New pods stay away if they can.
+    /// New pods are kept away if possible.
     PreferNoSchedule,
-    /// New pods stay away and running ones leave.
+    /// New pods are kept away and running ones are evicted.
     NoExecute,
-    /// Anything else, the empty effect among it.
+    /// Any other effect, including the empty one.
     Other(String),
 }
 
@@ -35,7 +34,7 @@ impl From<Effect> for String {
 }
 
 impl Effect {
-    /// Kubernetes' spelling.
+    /// The spelling in the Kubernetes API.
     pub fn as_str(&self) -> &str {
         match self {
             Self::NoSchedule => "NoSchedule",
@@ -49,12 +48,12 @@ impl Effect {
 /// A mark on a node that keeps pods away.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Taint {
-    /// Label-like key.
+    /// The key.
     pub key: String,
     /// Compared by tolerations with operator `Equal`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub value: String,
-    /// What it does.
+    /// The effect.
     pub effect: Effect,
 }
 
@@ -72,18 +71,18 @@ impl std::fmt::Display for Taint {
 const UNREGISTERED: &str = "karpenter.sh/unregistered";
 
 impl Taint {
-    /// What kubelets register with: nobody may use the node before it has its labels and taints.
+    /// The taint that kubelets register with. It keeps pods away until the node has its labels and taints.
     pub fn unregistered() -> Self {
         Self { key: UNREGISTERED.to_owned(), value: String::new(), effect: Effect::NoExecute }
     }
 
-    /// Whether `other` is the same taint: key and effect decide, the value does not.
+    /// Whether `other` is the same taint: key and effect are equal, and the value does not matter.
     pub fn matches(&self, other: &Self) -> bool {
         self.key == other.key && self.effect == other.effect
     }
 
-    /// Taints that a starting node carries for a while and that a planner looks past until the node
-    /// is initialized.
+    /// Whether the taint is temporary on a starting node. The planner ignores such taints until the node is
+    /// initialized.
     pub fn is_ephemeral(&self) -> bool {
         match self.key.as_str() {
             "node.kubernetes.io/not-ready" => {
@@ -98,7 +97,7 @@ impl Taint {
     }
 }
 
-/// How a toleration compares.
+/// The comparison of a toleration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TolerationOperator {
     /// The key and the value are equal; an empty key matches every taint.
@@ -111,21 +110,21 @@ pub enum TolerationOperator {
     Gt,
 }
 
-/// What a pod puts up with.
+/// A toleration of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Toleration {
-    /// Empty matches every key. (The API server lets that through only with `Exists`.)
+    /// The empty key matches every key. The API server accepts it only with `Exists`.
     pub key: String,
-    /// How `value` is compared.
+    /// The comparison with `value`.
     pub operator: TolerationOperator,
-    /// Compared with the taint's.
+    /// The value to compare with the taint's.
     pub value: String,
     /// `None` matches every effect.
     pub effect: Option<Effect>,
 }
 
 impl Toleration {
-    /// What a pod gets when its preferences are relaxed as far as `PreferNoSchedule` taints.
+    /// The toleration that a pod gets when `PreferNoSchedule` taints are ignored for it.
     pub fn prefer_no_schedule() -> Self {
         Self {
             key: String::new(),
@@ -135,7 +134,7 @@ impl Toleration {
         }
     }
 
-    /// Whether this toleration answers `taint`.
+    /// Whether this toleration tolerates `taint`.
     pub fn tolerates(&self, taint: &Taint) -> bool {
         if self.effect.as_ref().is_some_and(|effect| *effect != taint.effect) {
             return false;
@@ -147,18 +146,18 @@ impl Toleration {
         match self.operator {
             TolerationOperator::Equal => self.value == taint.value,
             TolerationOperator::Exists => true,
-            TolerationOperator::Lt => numbers().is_some_and(|(taint, own)| taint < own),
-            TolerationOperator::Gt => numbers().is_some_and(|(taint, own)| taint > own),
+            TolerationOperator::Lt => numbers().is_some_and(|(taint, ours)| taint < ours),
+            TolerationOperator::Gt => numbers().is_some_and(|(taint, ours)| taint > ours),
         }
     }
 }
 
-/// An integer written the one way Kubernetes accepts in taints: no plus sign and no leading zeros.
+/// An integer in the only form that Kubernetes accepts in taints: without plus sign and leading zeros.
 fn decimal_integer(text: &str) -> Option<i64> {
     text.parse().ok().filter(|number: &i64| number.to_string() == text)
 }
 
-/// The first taint that none of `tolerations` answers.
+/// The first taint that none of `tolerations` tolerates.
 pub fn first_untolerated<'t>(taints: &'t [Taint], tolerations: &[Toleration]) -> Option<&'t Taint> {
     taints.iter().find(|taint| !tolerations.iter().any(|toleration| toleration.tolerates(taint)))
 }

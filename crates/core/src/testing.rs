@@ -1,6 +1,6 @@
-//! Short ways to write snapshots down in tests.
+//! Builders for snapshots in tests.
 //!
-//! Every builder starts from something that works, so that a test says only what it is about:
+//! Every builder starts from a valid object, so a test mentions only what it is about:
 //!
 //! ```
 //! # use joiner_core::testing::*;
@@ -43,7 +43,7 @@ use crate::{
     taint::{Effect, Taint},
 };
 
-/// The label that tells reservations apart in test catalogs.
+/// The label that identifies reservations in test catalogs.
 pub const RESERVATION_ID: &str = "karpenter.test.sh/reservation-id";
 /// Labels of the fake types besides Karpenter's own.
 pub const FAKE_LABELS: [&str; 3] = ["size", "special", "integer"];
@@ -145,7 +145,7 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Adds an instance that exists or is on its way.
+    /// Adds an instance that exists or was launched.
     pub fn node(mut self, node: NodeBuilder) -> Self {
         self.0.nodes.push(node.0);
         self
@@ -163,7 +163,7 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Adds a daemon set, given by its pod.
+    /// Adds a DaemonSet, given by its pod.
     pub fn daemon(mut self, pod: PodBuilder) -> Self {
         self.0.daemons.push(pod.daemon());
         self

@@ -1,12 +1,11 @@
-//! Which instances are not needed, or wrong, and what happens to their pods?
+//! Which instances are removed or replaced, and what happens to their pods.
 //!
-//! All methods look at one snapshot, in Karpenter's order: instances that hold nothing (`emptiness`),
-//! instances that are not what their pool wants (`drift`), instances whose pods fit elsewhere or on
-//! something cheaper (`consolidation`). What one has decided is settled for the next: the instances
-//! are gone, their pods have moved, and budgets are that much smaller. No instance has a part in two
-//! commands, so all of them can be begun at once.
+//! All methods use one snapshot, in Karpenter's order: empty instances (`emptiness`), drifted instances (`drift`),
+//! then instances whose pods fit elsewhere or on something cheaper (`consolidation`). The next method sees the
+//! effects of each decision: instances are gone, pods have moved, and budgets are smaller. No instance has a part
+//! in two commands, so all commands can start at once.
 //!
-//! COMPAT: upstream begins one method's commands, waits, and looks at the cluster anew.
+//! COMPAT: upstream starts the commands of one method, waits, and reads the cluster again.
 
 mod ahead;
 mod balanced;
@@ -63,10 +62,10 @@ pub fn disrupt(
     pass.finish(eligible)
 }
 
-/// Looks at a command once more, some time after it was proposed.
+/// Validates a command some time after it was proposed.
 ///
-/// Answers with what is left of it: empty instances that are none any more are left out, while any
-/// other change rejects the command.
+/// The result is what is left of the command. Instances that are no longer empty are left out, and any other change
+/// rejects the command.
 pub fn validate(
     command: &Command,
     snapshot: &Snapshot,
@@ -79,10 +78,10 @@ pub fn validate(
     answers.remove(0)
 }
 
-/// As [`validate`], for commands that may all be begun at once: each is looked at as if those before
-/// it that are still good had been carried out.
+/// As [`validate`], for commands that may all start at once. Each is validated as if the valid ones before it had been
+/// carried out.
 ///
-/// Whether a candidate is marked as part of a command does not matter: these are the commands.
+/// Candidates may be marked as part of a command, because these are the commands.
 pub fn validate_all(
     commands: &[Command],
     snapshot: &Snapshot,

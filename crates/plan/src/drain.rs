@@ -1,4 +1,4 @@
-//! Where do pods go when their instances are drained now?
+//! Where pods go when their instances are drained now.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,24 @@ use joiner_core::{
 
 use crate::provision;
 
-/// Where pods of instances that go would be.
+/// Where the pods of drained instances would be.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Moves {
-    /// On instances that exist or are on their way.
+    /// On instances that exist or were launched.
     pub existing: Vec<ExistingPlacement>,
-    /// On instances that would be made, together with pods that wait for one anyway.
+    /// On new instances, together with pods that are pending anyway.
     pub claims: Vec<PlannedClaim>,
-    /// Nowhere, and why.
+    /// Pods without a place, with their reasons.
     pub unplaced: Vec<Unplaced>,
 }
 
-/// What becomes of the pods that leave these instances, by their positions in the snapshot, when they
-/// are drained now. Pods that are kept for a while leave after it; those that are kept for good stay.
+/// Where the pods of these instances go when the instances are drained now. The instances are given by their
+/// positions in the snapshot. Pods that are protected for a while are evicted afterwards; those that are protected
+/// for good stay.
 ///
-/// It is what the planner will say once somebody has deleted the instances: pods may go to instances
-/// that are on their way, and to such that are about to be looked at themselves. Instances that are
-/// leaving already may still hold the pods that move off them.
+/// The answer is what the planner decides once the instances are deleted. Pods may go to instances that are not
+/// ready yet, and to instances that may be removed later. Instances that are already leaving may still hold the
+/// pods that move off them.
 pub fn drain(
     snapshot: &Snapshot,
     fleet: &Fleet,
@@ -58,7 +59,7 @@ pub fn drain(
     Moves::of(provision(&drained, settings).plan, &moved)
 }
 
-/// Whether a pod needs another place sooner or later, once its instance is drained.
+/// Whether a pod needs another place, now or later, when its instance is drained.
 fn leaves(facts: &PodFacts, instance: &Instance) -> bool {
     let is_kept_for_a_while = matches!(facts.kept_by, Some(KeptBy::DoNotDisrupt(Some(_))));
     let goes_by_force = instance.claim.as_ref().is_some_and(|claim| claim.has_grace_period);
@@ -66,7 +67,7 @@ fn leaves(facts: &PodFacts, instance: &Instance) -> bool {
 }
 
 impl Moves {
-    /// The part of a plan that is about these pods.
+    /// The part of a plan that concerns these pods.
     fn of(plan: Plan, pods: &BTreeSet<String>) -> Self {
         let is_theirs = |claim: &PlannedClaim| claim.pods.iter().any(|pod| pods.contains(pod));
         let unplaced = plan.unschedulable.into_iter().chain(plan.deferred);
@@ -77,13 +78,13 @@ impl Moves {
         }
     }
 
-    /// What the instances that would be made cost in an hour.
+    /// The hourly price of the new instances.
     pub fn price(&self) -> f64 {
         self.claims.iter().fold(0.0, |sum, claim| sum + claim.price)
     }
 }
 
-/// The part of placements that is about these pods.
+/// The part of placements that concerns these pods.
 pub(crate) fn about(
     placements: Vec<ExistingPlacement>,
     pods: &BTreeSet<String>,

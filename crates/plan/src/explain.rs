@@ -1,4 +1,4 @@
-//! What would happen to one pod, and what would have to change for something else to happen.
+//! Explanations: what the plan does with one pod, and what would have to change for another result.
 
 mod instances;
 
@@ -14,51 +14,51 @@ use crate::{
     solve::Solver,
 };
 
-/// What is in store for a pod.
+/// The explanation of one pod.
 #[derive(Debug, Clone)]
 pub struct PodExplanation {
-    /// Where it goes.
+    /// Where the plan puts the pod.
     pub fate: Fate,
-    /// What a new instance of each pool would say to it: first the pool that is chosen, then others that would take it, then
-    /// those that would not, nearest miss first.
+    /// Whether a new instance of each pool would take the pod: the chosen pool first, then others that would take
+    /// it. Pools that refuse it follow, the nearest miss first.
     pub pools: Vec<PoolVerdict>,
 }
 
-/// Where a pod goes.
+/// Where the plan puts a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fate {
-    /// On an instance that exists or is on its way: node and claim name, either may be empty.
+    /// On an instance that exists or was launched. Its node or claim name may be empty.
     Existing {
         /// The node's name.
         node: String,
         /// The claim's name.
         claim: String,
     },
-    /// On a claim that the plan opens; its position in the plan.
+    /// On a new claim, by its position in the plan.
     Claim(usize),
-    /// Nowhere.
+    /// The pod has no place.
     Unschedulable(Unplaced),
-    /// Nowhere yet.
+    /// The pod is not planned in this pass.
     Deferred(Unplaced),
 }
 
-/// What a new instance of a pool would say to a pod.
+/// Whether a new instance of a pool would take a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolVerdict {
-    /// The pool.
+    /// The NodePool's name.
     pub pool: String,
-    /// Whether the plan makes an instance of this pool for the pod.
+    /// Whether the plan creates an instance of this pool for the pod.
     pub chosen: bool,
-    /// The first constraint that refuses the pod; `None` if it would be taken.
+    /// The first constraint that refuses the pod; `None` if the pool would take it.
     pub refusal: Option<Reason>,
-    /// What would help.
+    /// The remedy for the refusal.
     pub remedy: Option<String>,
 }
 
-/// Explains the pod `namespace/name`; `None` if the snapshot has no such pod to place.
+/// Explains the pod `namespace/name`. `None` if the snapshot has no such pod to place.
 ///
-/// The verdicts are those of the end of the pass: with every other pod where the plan puts it. The pool that the plan
-/// chose takes the pod, though another instance of it might be beyond its limits.
+/// The verdicts describe the end of the pass, with every other pod where the plan puts it. The chosen pool takes
+/// the pod, even if another instance of it would exceed its limits.
 pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<PodExplanation> {
     let index = snapshot.pods.iter().position(|pod| pod.key() == key)?;
     let Reproducible { planned, considered, choices } = planned(snapshot, settings);
@@ -95,12 +95,12 @@ pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<Po
     Some(PodExplanation { fate, pools })
 }
 
-/// What would make a reason go away.
+/// The remedy for a reason.
 pub fn remedy(reason: &Reason) -> String {
     pod_remedy(reason).or_else(|| instances::remedy(reason)).unwrap_or_default()
 }
 
-/// What would give a pod a place.
+/// The remedy for a reason of a pod.
 fn pod_remedy(reason: &Reason) -> Option<String> {
     let fact = |name: &str| reason.params.get(name).map_or("", String::as_str);
     Some(match reason.id {

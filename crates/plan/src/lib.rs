@@ -1,9 +1,8 @@
 //! Pure decisions about instances.
 //!
-//! [`provision`] answers which instances the pods of a snapshot need, [`disrupt::disrupt`] which
-//! instances are not needed or wrong, [`drain`](drain()) where the pods of instances go that somebody
-//! wants gone. Nothing here knows of Kubernetes clients, files, clocks or async, and equal snapshots
-//! give equal plans, in the same order.
+//! [`provision`] decides which instances the pods of a snapshot need. [`disrupt::disrupt`] decides which instances
+//! are removed or replaced. [`drain`](drain()) predicts where the pods of drained instances go. Nothing here uses
+//! Kubernetes clients, files, clocks or async. Equal snapshots give equal plans, in the same order.
 
 pub mod disrupt;
 mod drain;

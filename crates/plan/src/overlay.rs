@@ -1,9 +1,8 @@
 //! `NodeOverlay`s: corrections of prices and capacity, applied to a catalog before planning.
 //!
-//! [`evaluate`] takes overlays in order of weight and gives each a [`Verdict`]. A price or an
-//! amount is decided by the heaviest overlay that touches it; lighter ones only fill gaps, and two
-//! of one weight that touch the same thing are a conflict, of which the second has no effect at
-//! all.
+//! [`evaluate`] takes overlays in order of weight and gives each a [`Verdict`]. The heaviest matching overlay
+//! decides a price or an amount. Lighter overlays only fill gaps. Two overlays of equal weight for the same value
+//! are in conflict, and the second one has no effect at all.
 
 use std::{
     collections::BTreeMap,
@@ -21,41 +20,41 @@ use joiner_core::{
     resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources},
 };
 
-/// Resources that a provider always knows better.
+/// Resources that only the provider may set.
 const NOT_OVERLAID: [&str; 4] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS];
 
-/// Whether overlays may say how much an instance has of a resource.
+/// Whether overlays may set the amount of a resource.
 pub fn may_correct(resource: &str) -> bool {
     !NOT_OVERLAID.contains(&resource)
 }
 
-/// A correction, and of what.
+/// One overlay: a correction, and the types it applies to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overlay {
     /// Name.
     pub name: String,
     /// Heavier overlays win.
     pub weight: i32,
-    /// Which types and offerings are meant.
+    /// Selects instance types and offerings.
     pub requirements: Vec<RequirementSpec>,
-    /// What happens to the price of the offerings that are meant.
+    /// The change of the price of the selected offerings.
     pub price: Option<PriceChange>,
-    /// Replaces amounts of a type of which any offering is meant.
+    /// Replaces amounts of the types with a selected offering.
     pub capacity: Resources,
 }
 
-/// What happens to a price.
+/// A change of a price.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PriceChange {
-    /// It becomes this.
+    /// The new price.
     Set(f64),
-    /// This is added.
+    /// An amount that is added.
     Add(f64),
-    /// It changes by so many percent.
+    /// A change by this many percent.
     AddPercent(f64),
 }
 
-/// A text that is no change of a price.
+/// The error for a text that is not a change of a price.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidPriceChange(String);
 
@@ -75,7 +74,7 @@ impl std::error::Error for InvalidPriceChange {}
 impl FromStr for PriceChange {
     type Err = InvalidPriceChange;
 
-    /// A price without a sign, or a change with one.
+    /// Parses a price without a sign, or a change with a sign.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let invalid = || InvalidPriceChange(text.chars().take(64).collect());
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -84,8 +83,8 @@ impl FromStr for PriceChange {
             Some(digits) if is_change => (digits, true),
             _ => (unsigned, false),
         };
-        // Rust also reads words such as `inf` and exponents, which the API does not accept.
-        if !digits.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        // Rust also parses words such as `inf` and exponents, which the API does not accept.
+        if !digits.chars().all(|digit| digit.is_ascii_digit() || digit == '.') {
             return Err(invalid());
         }
         let amount: f64 = digits.parse().map_err(|_| invalid())?;
@@ -99,7 +98,7 @@ impl FromStr for PriceChange {
 }
 
 impl PriceChange {
-    /// The price after the change, which is never below zero.
+    /// The price after the change. It is never below zero.
     pub fn apply(self, price: f64) -> f64 {
         let changed = match self {
             Self::Set(price) => price,
@@ -110,17 +109,17 @@ impl PriceChange {
     }
 }
 
-/// What became of an overlay.
+/// The result of evaluating an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It counts, where it meets anything.
+    /// The overlay is in force. It may match nothing.
     Applied,
-    /// Another overlay of the same weight corrects the same thing, so this one has no effect.
+    /// Another overlay of the same weight corrects the same value, so this one has no effect.
     Conflict {
         /// The other one's name.
         with: String,
     },
-    /// It breaks a rule; a sentence that says which.
+    /// The overlay breaks a rule; a sentence names it.
     Invalid(String),
 }
 
@@ -139,20 +138,22 @@ impl Display for Verdict {
 /// A corrected catalog.
 #[derive(Debug, Clone, Default)]
 pub struct Evaluated {
-    /// The catalog, with types copied only where they changed.
+    /// The catalog. Only changed types are copied.
     pub catalog: Catalog,
-    /// What became of each overlay, by name.
+    /// The verdict of each overlay, by name.
     pub verdicts: BTreeMap<String, Verdict>,
 }
 
 /// Applies `overlays` to the types of every pool.
 ///
-/// COMPAT: upstream tells offerings apart by the first five values of each label, and forgets what
-/// an overlaid offering or type says of devices, capacity and overhead; here offerings are told
-/// apart by their place, and everything else is copied.
+/// COMPAT: upstream distinguishes offerings by the first five values of each label. It also loses the devices,
+/// capacity and overhead of an overlaid offering or type. Here offerings are distinguished by their position, and
+/// all other fields are kept.
 pub fn evaluate(overlays: &[Overlay], pools: &[NodePool], catalog: &Catalog) -> Evaluated {
     let mut ordered: Vec<&Overlay> = overlays.iter().collect();
-    ordered.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
+    ordered.sort_by(|left, right| {
+        right.weight.cmp(&left.weight).then_with(|| right.name.cmp(&left.name))
+    });
 
     let mut corrections = Corrections::default();
     let mut verdicts = BTreeMap::new();
@@ -166,7 +167,7 @@ pub fn evaluate(overlays: &[Overlay], pools: &[NodePool], catalog: &Catalog) -> 
     Evaluated { catalog: corrections.applied_to(catalog), verdicts }
 }
 
-/// Why an overlay may not be used.
+/// The reason why an overlay is invalid.
 fn invalid(overlay: &Overlay, well_known: &WellKnown) -> Option<String> {
     for spec in &overlay.requirements {
         if let Err(error) = requirement::validate(spec, well_known) {
@@ -182,14 +183,14 @@ fn invalid(overlay: &Overlay, well_known: &WellKnown) -> Option<String> {
     })
 }
 
-/// A type of a pool and those of its offerings that an overlay means.
+/// A type of a pool, and the offerings that an overlay selects.
 struct Target<'c> {
     pool: &'c str,
     index: usize,
     offerings: Vec<usize>,
 }
 
-/// The types and offerings that `overlay` means. A type of which no offering is meant is not meant.
+/// The types and offerings that `overlay` selects. A type needs at least one selected offering.
 fn targets<'c>(overlay: &Overlay, pools: &'c [NodePool], catalog: &Catalog) -> Vec<Target<'c>> {
     let wanted = Requirements::from_specs(&overlay.requirements);
     let mut targets = Vec::new();
@@ -207,7 +208,7 @@ fn targets<'c>(overlay: &Overlay, pools: &'c [NodePool], catalog: &Catalog) -> V
                 .iter()
                 .enumerate()
                 .filter(|(_, offering)| offering.serves(&wanted, &catalog.well_known))
-                .map(|(i, _)| i)
+                .map(|(index, _)| index)
                 .collect();
             if !offerings.is_empty() {
                 targets.push(Target { pool: &pool.name, index, offerings });
@@ -217,7 +218,7 @@ fn targets<'c>(overlay: &Overlay, pools: &'c [NodePool], catalog: &Catalog) -> V
     targets
 }
 
-/// What accepted overlays correct, by pool and place of the type in it.
+/// The corrections of accepted overlays, by pool and position of the type.
 #[derive(Default)]
 struct Corrections {
     by_type: BTreeMap<(String, usize), TypeCorrection>,
@@ -229,8 +230,8 @@ struct TypeCorrection {
     capacity: BTreeMap<String, Correction<Quantity>>,
 }
 
-/// The heaviest overlay decides the value; the lightest is remembered to find conflicts, because
-/// overlays come in order of weight.
+/// The corrections of one value. Overlays come in order of weight: the first decides the value, and the last is
+/// kept to detect conflicts.
 struct Correction<T> {
     value: T,
     lightest: (i32, String),
@@ -285,7 +286,10 @@ impl Corrections {
     fn conflict(&self, overlay: &Overlay, target: &Target<'_>) -> Option<&str> {
         let corrections = self.by_type.get(&(target.pool.to_owned(), target.index))?;
         let price = overlay.price.and_then(|_| {
-            target.offerings.iter().find_map(|i| conflict(&corrections.prices, i, overlay))
+            target
+                .offerings
+                .iter()
+                .find_map(|offering| conflict(&corrections.prices, offering, overlay))
         });
         price.or_else(|| {
             overlay

@@ -1,4 +1,4 @@
-//! Which instances do these pods need?
+//! Provisioning: which instances do the pending pods need?
 
 use joiner_core::{
     plan::{Plan, Unplaced},
@@ -14,42 +14,40 @@ use crate::{
     work::{self, Affordable},
 };
 
-/// A plan and the reasons behind it.
+/// A plan with its report.
 #[must_use = "a plan without its report cannot be explained"]
 #[derive(Debug, Clone, Default)]
 pub struct Planned {
-    /// What is intended, and why pods are left out.
+    /// The claims and placements, with the reasons of pods that have no place.
     pub plan: Plan,
-    /// What was noticed about pools on the way.
+    /// Observations about pools.
     pub report: Report,
 }
 
-/// What was noticed about pools: why one of them could not be used.
+/// Observations about pools: the reasons why some could not be used.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// Reasons, each with its pool.
     pub pools: Vec<Reason>,
-    /// How much was looked at, in entries of lists: the same on every machine and in every run.
+    /// The work done, in comparisons of list entries. It is equal for equal inputs, on every computer.
     pub work: u64,
 }
 
-/// Decides which claims to create, and which instances that exist to use, for the pods of a
-/// snapshot.
+/// Decides which claims to create, and which existing instances to use, for the pods of a snapshot.
 ///
-/// Pure: equal inputs give equal outputs, including every order in them. Every pod of the snapshot
-/// is in the plan exactly once. A pod or pool that makes no sense is refused with a reason, and the
-/// rest is planned.
+/// Pure: equal inputs give equal outputs, including every order in them. Every pod of the snapshot is in the plan
+/// exactly once. An invalid pod or pool is refused with a reason, and the rest is planned.
 pub fn provision(snapshot: &Snapshot, settings: &PlanSettings) -> Planned {
     planned(snapshot, settings).planned
 }
 
-/// A plan, and what is needed to come to it again.
+/// A plan, with the choices that reproduce it.
 #[derive(Debug)]
 pub(crate) struct Reproducible {
     pub(crate) planned: Planned,
     /// Positions of the pods that were considered.
     pub(crate) considered: Vec<u32>,
-    /// How choices among equals were made.
+    /// The rules for choices among equals.
     pub(crate) choices: Choices,
 }
 
@@ -59,7 +57,7 @@ pub(crate) fn planned(snapshot: &Snapshot, settings: &PlanSettings) -> Reproduci
     plan.unschedulable.extend(sorted.refused);
     plan.deferred.extend(sorted.deferred);
     for list in [&mut plan.unschedulable, &mut plan.deferred] {
-        list.sort_by(|a, b| a.pod.cmp(&b.pod));
+        list.sort_by(|left, right| left.pod.cmp(&right.pod));
     }
     Reproducible {
         planned: Planned { plan, report: Report { pools, work } },
@@ -68,34 +66,33 @@ pub(crate) fn planned(snapshot: &Snapshot, settings: &PlanSettings) -> Reproduci
     }
 }
 
-/// Passes over at most this many pods are tried in every way that choices among equals can be made.
-/// Above it one way has to do: with many instances the differences even out, and time matters more. So it does where pods
-/// are looked at whose lists are long.
+/// Up to this many pods, a pass is repeated with every rule for choices among equals. The value was chosen and not
+/// measured separately: with more pods the differences shrink, and time matters more. Pods with long lists also
+/// limit a pass to one rule.
 const EVERY_WAY_PODS_MAX: usize = 2_000;
 
-/// What one pass came to.
+/// The result of one pass.
 #[derive(Debug, Default)]
 struct Passed {
     plan: Plan,
-    /// Why pools could not be used.
+    /// The reasons why pools could not be used.
     pools: Vec<Reason>,
-    /// How choices among equals were made.
+    /// The rules for choices among equals.
     choices: Choices,
-    /// How many pods found no place, those apart that only keep room for others.
+    /// The number of pods without a place, not counting buffer pods.
     left_out: usize,
-    /// Whether places are right in whatever order pods and instances come.
+    /// Whether all placements are valid in whatever order pods and instances arrive.
     holds: bool,
-    /// How much was looked at.
+    /// The work done.
     work: u64,
 }
 
-/// Of the passes that hold the one that leaves fewest pods out, then the cheapest, then the one with fewest instances.
+/// The best of the valid passes: the fewest pods without a place, then the lowest price, then the fewest instances.
 fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, sorted: &Sorted) -> Passed {
     let considered = sorted.considered.as_slice();
     let prepared = Solver::new(snapshot, settings, considered);
     let pools = prepared.unusable_pools();
-    // COMPAT: without a pool that instances could be made from, upstream does not look at nodes that
-    // exist either.
+    // COMPAT: without a pool that can create instances, upstream does not use existing nodes either.
     if snapshot.usable_pools().is_empty() {
         let unschedulable = without_pools(snapshot, considered, &pools);
         return Passed {
@@ -121,7 +118,7 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, sorted: &Sorted) -> P
         let placed = std::cmp::Reverse(plan.placed());
         (!passed.holds, passed.left_out, placed, plan.price(), plan.claims.len())
     };
-    // It does not hold, so that any pass that does is better.
+    // Placeholder: invalid, so any valid pass wins.
     let mut best = Passed::default();
     let mut work = 0;
     for passed in std::iter::repeat_n(prepared, ways.len()).zip(ways).map(pass) {
@@ -136,22 +133,21 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, sorted: &Sorted) -> P
     Passed { work, ..best }
 }
 
-/// The ways to choose that are tried, in this order. Those that compare hosts with none of the pods always hold, so they
-/// come last.
+/// The rules to try, in order. Those that count hosts as upstream does are always valid, so they come last.
 fn ways(every_way: bool, can_count_hosts: bool) -> Vec<Choices> {
     let ways = if every_way { &Choices::WAYS[..] } else { &Choices::WAYS[..1] };
     let counting = if can_count_hosts { ways } else { &[] };
     counting.iter().map(|way| way.counting_hosts()).chain(ways.iter().copied()).collect()
 }
 
-/// Pods, those that can be considered apart from those that cannot.
+/// Pods, separated into those that can be considered and those that cannot.
 #[derive(Debug, Default)]
 pub(crate) struct Sorted {
     /// Positions of the pods to place.
     pub(crate) considered: Vec<u32>,
     pub(crate) refused: Vec<Unplaced>,
     pub(crate) deferred: Vec<Unplaced>,
-    /// Whether pods are among those to place that cost much more than ordinary ones.
+    /// Whether some pods to place are much more expensive than ordinary ones.
     has_costly: bool,
 }
 
@@ -191,13 +187,12 @@ fn refusal(
 ) -> Option<Vec<Reason>> {
     if pod.spec.uses_dra {
         let message = "pod has Dynamic Resource Allocation requirements that are not yet supported";
-        // Devices cannot be promised either way, and a pod without them is worse than a pod that
-        // waits.
+        // Devices cannot be promised, so a pod that needs them waits. Starting it without them would be worse.
         let asked =
             if settings.ignore_dra { "" } else { ", also with --ignore-dra-requests=false" };
         return Some(vec![Reason::new(ReasonId::DraIgnored, format!("{message}{asked}"))]);
     }
-    // Pods that have been running were accepted once.
+    // Running pods were accepted before.
     if pod.role != Role::Pending {
         return None;
     }

@@ -1,9 +1,9 @@
-//! Placing pods: nodes that exist first, then claims opened in this pass, then new claims.
+//! Placing pods: on existing nodes first, then on claims of this pass, then on new claims.
 //!
-//! Pods are taken largest first. A pod that finds no place goes to the back of the queue and is tried again as long as
-//! any other pod is placed, since that may be what it waits for. The order in which places are asked, and in which a
-//! pod's preferences are given up, is Karpenter's; what makes this fast is in the parts: requirements are numbers
-//! ([`labels`]), instance types are rows ([`template`]), equal pods are one [`class`], counts are arrays ([`topology`]).
+//! Pods are placed largest first. A pod without a place returns to the end of the queue. It is tried again while
+//! other pods are placed, because it may depend on them. The order of places, and of the preferences that a pod
+//! gives up, is Karpenter's. The data structures make it fast: requirements are numbers ([`labels`]), instance
+//! types are rows ([`template`]), equal pods are one [`class`], and counts are arrays ([`topology`]).
 
 mod amounts;
 mod bits;
@@ -54,19 +54,19 @@ pub(crate) use self::{
 };
 use crate::work::{Budget, Scale};
 
-/// How choices among equals are made. Upstream leaves them to chance; here each way gives one plan.
+/// The rule for choices among equals. Upstream chooses at random; here each rule gives exactly one plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Choices {
     claims: ClaimOrder,
-    /// Of domains that are equally good the last in order, not the first.
+    /// Among equally good domains, the last one is chosen, not the first.
     last_domain: bool,
-    /// Whether hosts may have as many pods more than the host with fewest as the skew says, as the scheduler counts; else
-    /// as many more than none, as upstream counts.
+    /// How hosts are compared for `maxSkew`: with the host that has fewest pods, as the scheduler does. If `false`,
+    /// with an empty host, as upstream does.
     counts_hosts: bool,
 }
 
 impl Choices {
-    /// The ways to try, the first of which is the one to take when only one is tried.
+    /// The rules to try. If only one is tried, it is the first.
     pub(crate) const WAYS: [Self; 6] = [
         Self::way(ClaimOrder::Opening, false),
         Self::way(ClaimOrder::LastJoined, false),
@@ -80,7 +80,7 @@ impl Choices {
         Self { claims, last_domain, counts_hosts: false }
     }
 
-    /// The same way, with hosts compared with the one that has fewest pods.
+    /// The same rule, but hosts are compared with the one that has fewest pods.
     pub(crate) fn counting_hosts(self) -> Self {
         Self { counts_hosts: true, ..self }
     }
@@ -95,9 +95,9 @@ pub(crate) struct Solver<'s> {
     choices: Choices,
     columns: Columns,
     labels: LabelSpace,
-    /// One per usable pool that has types, in the order they are tried.
+    /// One per usable pool with instance types, in the order they are tried.
     templates: Vec<Template<'s>>,
-    /// Whether each of them can make instances at all.
+    /// Whether each template can create instances.
     usable: Vec<Usable>,
     remaining: Vec<Remaining>,
     reservations: Reservations,
@@ -106,10 +106,10 @@ pub(crate) struct Solver<'s> {
     nodes: Nodes<'s>,
     claims: Claims<'s>,
     classes: Classes<'s>,
-    /// The least of each resource that any pod of the pass asks for.
+    /// The smallest request for each resource among all pods of the pass.
     least: Vec<i64>,
     placed: u64,
-    /// What is left for pods whose lists are long.
+    /// The budget that is left for pods with long lists.
     budget: Budget,
     trial: Trial,
 }
@@ -117,9 +117,10 @@ pub(crate) struct Solver<'s> {
 /// The pods that may have to be placed, by number.
 #[derive(Debug, Clone)]
 pub(crate) struct Pods<'s> {
-    /// The first are to be placed whatever happens. They are a slice, since a large pass looks at each of them often.
+    /// The snapshot's pending pods, which are always placed. They are a slice because a large pass reads each of
+    /// them often.
     pub(crate) own: &'s [Pod],
-    /// The others only if their instances go.
+    /// Pods on instances. They are placed only if their instance is removed.
     pub(crate) others: Vec<&'s Pod>,
 }
 
@@ -139,7 +140,7 @@ impl<'s> Pods<'s> {
     }
 }
 
-/// How far a pass has come, as far as a refused pod may care.
+/// The progress of a pass that can matter to a refused pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     placed: u64,
@@ -147,26 +148,26 @@ pub(crate) struct Moment {
     refusal: Refusal,
 }
 
-/// Why a pod found no place.
+/// Why a pod has no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Refusal {
-    /// Nothing suits.
+    /// No place fits.
     NoPlace,
-    /// Reserved capacity would suit, but is taken; the pod waits for it.
+    /// Only reserved capacity would fit, and it is taken. The pod waits for it.
     Reserved,
-    /// Nothing suited so far, and looking once more is more work than is left for it.
+    /// No place fitted so far, and the budget for another try is used up.
     UsedUp,
 }
 
-/// Where a pod can go.
+/// A place for a pod.
 #[derive(Debug)]
 enum Place {
     /// A node, by its position among the candidates.
     Node(usize),
     Claim(usize, Joining),
-    /// A new claim.
+    /// A new claim of a template.
     Template(usize, Joining),
-    /// Reserved capacity would suit, but is taken.
+    /// Only reserved capacity would fit, and it is taken.
     Reserved,
 }
 
@@ -175,8 +176,8 @@ enum Place {
 struct Waiting {
     pod: u32,
     refusal: Refusal,
-    /// The length of the queue when it was last put back; a pod that meets the same length again has seen a whole round
-    /// without progress.
+    /// The length of the queue when the pod was last put back. If the pod meets the same length again, a whole
+    /// round has placed no pod.
     put_back_at: u32,
 }
 
@@ -186,17 +187,17 @@ impl Waiting {
     }
 }
 
-/// Where a pass has put its pods. Those not placed have a refusal.
+/// The pods without a place, each with its refusal.
 pub(crate) type Refused = Vec<(u32, Refusal)>;
 
 impl<'s> Solver<'s> {
-    /// Prepares a pass for those pods of the snapshot that are at the positions `considered`.
+    /// Prepares a pass for the pods of the snapshot at the positions `considered`.
     pub(crate) fn new(snapshot: &'s Snapshot, settings: &PlanSettings, considered: &[u32]) -> Self {
         let pods = Pods { own: &snapshot.pods, others: Vec::new() };
         Self::over(pods, snapshot, settings, considered, |_| 0)
     }
 
-    /// Prepares a pass for those of `pods` that have the numbers `considered`. Nodes of a lower `rank` are asked first.
+    /// Prepares a pass for those of `pods` with the numbers `considered`. Nodes of a lower `rank` are tried first.
     pub(crate) fn over(
         pods: Pods<'s>,
         snapshot: &'s Snapshot,
@@ -244,7 +245,7 @@ impl<'s> Solver<'s> {
             choices,
             remaining: templates
                 .iter()
-                .map(|t| Remaining::new(snapshot, t.pool, &columns))
+                .map(|template| Remaining::new(snapshot, template.pool, &columns))
                 .collect(),
             claims: Claims::new(columns.len(), choices.claims),
             columns,
@@ -263,11 +264,11 @@ impl<'s> Solver<'s> {
         }
     }
 
-    /// The same pass before its first pod, with another way to choose among equals.
+    /// The same pass before its first pod, with another rule for choices among equals.
     ///
-    /// COMPAT: spread over hosts is compared with the host that has fewest pods, if the way says so (D51). Trials never
-    /// say so: what they change about it could not be taken back, and replicas would be moved together on few hosts
-    /// wherever that saves an instance, which nobody expects of consolidation.
+    /// COMPAT: spread over hosts is compared with the host that has fewest pods, if the rule says so (D51). Trials
+    /// never use such a rule, because it cannot be undone. It would also move replicas together on few hosts
+    /// wherever that saves an instance.
     pub(crate) fn with(mut self, choices: Choices) -> Self {
         self.claims = Claims::new(self.columns.len(), choices.claims);
         if choices.counts_hosts {
@@ -276,13 +277,13 @@ impl<'s> Solver<'s> {
         Self { choices, ..self }
     }
 
-    /// Whether it makes a difference that hosts are compared with the one that has fewest pods.
+    /// Whether comparing hosts with the one that has fewest pods changes anything.
     pub(crate) fn can_count_hosts(&self) -> bool {
         self.topology.can_count_hosts()
     }
 
-    /// Whether the places of pods that are spread over hosts are right in whatever order pods and instances come. An instance
-    /// that was opened late, and has none of these pods, makes the lowest count 0 for those that were placed before.
+    /// Whether the placements of pods that are spread over hosts are valid in every order of arrival. An instance
+    /// that is opened late without such pods makes the lowest count 0, also for pods placed before.
     pub(crate) fn holds(&mut self) -> bool {
         let crowded: Vec<(GroupId, Instance)> = self.topology.too_crowded_hosts().collect();
         crowded.into_iter().all(|(group, instance)| {
@@ -298,8 +299,7 @@ impl<'s> Solver<'s> {
         })
     }
 
-    /// Places what can be placed. Answers with the pods that found no place; with none if a trial is over before that is
-    /// known.
+    /// Places the pods. The result is the pods without a place. It is empty if a trial ends before that is known.
     pub(crate) fn solve(&mut self, considered: &[u32]) -> Refused {
         let pods = self.in_order(considered).into_iter();
         let mut queue: VecDeque<Waiting> = pods.map(Waiting::new).collect();
@@ -324,9 +324,9 @@ impl<'s> Solver<'s> {
         left
     }
 
-    /// The largest first; of equals the oldest, then by UID. Pods that only keep room for others come last.
+    /// The largest first. Of equal pods the oldest comes first, then the lowest UID. Buffer pods come last.
     ///
-    /// COMPAT: upstream lets those compete by size (D17).
+    /// COMPAT: upstream sorts buffer pods by size among the others (D17).
     fn in_order(&self, considered: &[u32]) -> Vec<u32> {
         let column = |name| self.columns.column(name);
         let (cpu, memory) = (column(CPU), column(MEMORY));
@@ -345,11 +345,11 @@ impl<'s> Solver<'s> {
         keyed.into_iter().map(|(.., index)| index).collect()
     }
 
-    /// Finds a place for a pod, giving up one preference after the other.
+    /// Finds a place for a pod, giving up one preference after another.
     fn place(&mut self, pod_index: u32) -> Result<(), Refusal> {
         let class_index = self.classes.of_pod[pod_index as usize] as usize;
         let pod = self.pods.get(pod_index);
-        // Which volumes a pod attaches is its own affair, so what its class has met does not speak for it.
+        // Pods of one class attach different volumes, so the refusal of one such pod proves nothing for the others.
         let typical = pod.volumes.attached.is_empty();
         if typical && let Some(refusal) = self.still_refused(class_index) {
             return Err(refusal);
@@ -364,7 +364,7 @@ impl<'s> Solver<'s> {
         found
     }
 
-    /// How much has been looked at so far, in entries of lists.
+    /// The work done so far, in comparisons of list entries.
     pub(crate) fn work(&self) -> u64 {
         self.labels.work.units() + self.topology.work()
     }
@@ -373,7 +373,7 @@ impl<'s> Solver<'s> {
         let pod = self.pods.get(pod_index);
         let typical = pod.volumes.attached.is_empty();
         if pod.role == Role::Buffer {
-            // Where pods are that only keep room for others, the scheduler sees none.
+            // The scheduler does not see buffer pods, so they do not change the lowest counts.
             self.topology.finish_lowest_hosts();
         }
         let ready_only = self.trial.knows_ready_nodes_only() && !self.is_own(pod_index);
@@ -401,7 +401,7 @@ impl<'s> Solver<'s> {
                     self.count_against_limits(claim);
                     return Ok(());
                 }
-                // The pod may get what it waits for without giving anything up.
+                // The pod may get what it waits for without giving up any preference.
                 Some(Place::Reserved) => {
                     refusal = Refusal::Reserved;
                     break;
@@ -420,8 +420,8 @@ impl<'s> Solver<'s> {
 
     /// The place of the first variant of a form that has one.
     ///
-    /// Each variant gives up one more wish about other pods, so that it has a place if the one before has. The first that
-    /// has one is found by halving: a pod with many wishes is not tried once for each.
+    /// Each variant gives up one more constraint about other pods, so it has a place if the previous one has.
+    /// Binary search finds the first one, so a pod with many constraints needs few tries.
     fn first_place(&mut self, pod: u32, class: usize, form: usize) -> Option<Place> {
         if !self.classes.all[class].form(form, &mut self.labels).wanted.possible {
             return None;
@@ -443,7 +443,7 @@ impl<'s> Solver<'s> {
         Some(place)
     }
 
-    /// Where a variant of a pod can go.
+    /// The place for a variant of a pod.
     fn place_of(
         &mut self,
         pod_index: u32,
@@ -467,12 +467,12 @@ impl<'s> Solver<'s> {
         }
     }
 
-    /// Whether nothing has happened since a pod of this class was refused that could make a difference to it.
+    /// The refusal of this class, if nothing has happened since that could change it.
     fn still_refused(&self, class_index: usize) -> Option<Refusal> {
         let class = &self.classes.all[class_index];
         let then = class.refused_at?;
-        // Room only shrinks, and requirements only narrow; for a pod that looks at nothing but its own instance, only a
-        // new claim is news.
+        // Capacity only shrinks, and requirements only narrow. So a pod without constraints about other pods can
+        // only fit a new claim.
         let steady =
             !class.minds_others() && then.refusal == Refusal::NoPlace && class.asks_well_known();
         let same = then.placed == self.placed || (steady && then.claims == self.claims.len());
@@ -486,7 +486,7 @@ impl<'s> Solver<'s> {
         self.placed += 1;
     }
 
-    /// Takes note of a pod that comes to a node, or leaves it.
+    /// Updates the counts for a pod that comes to a node, or leaves it.
     fn record_on_node(&mut self, class_index: usize, node: usize, way: Way) {
         let class = &self.classes.all[class_index];
         let candidate = self.nodes.candidate(node);
@@ -495,7 +495,7 @@ impl<'s> Solver<'s> {
             way,
             Instance::Node(node),
             candidate.requirements,
-            // Numbers of nodes' taints and of templates' must not meet.
+            // Taint sets of nodes and of templates need distinct numbers.
             (self.templates.len() + candidate.taint_set, &candidate.node.taints),
             &self.labels,
         );
@@ -546,7 +546,7 @@ impl<'s> Solver<'s> {
         self.remaining[index].take(template, &types);
     }
 
-    /// Whether instances can be made from a template at all.
+    /// Whether instances can be created from a template at all.
     fn makes_instances(&self, template: usize) -> bool {
         match self.usable[template] {
             Usable::Yes => true,
@@ -556,8 +556,8 @@ impl<'s> Solver<'s> {
     }
 }
 
-/// Every resource that instances have or pools limit, as exact as anything of the snapshot mentions it. What pods and
-/// daemons ask for besides is nowhere.
+/// A column for every resource that instances have or that pools limit, exact for every amount in the snapshot.
+/// Other resources that pods and daemons request share one column.
 fn learn_columns<'p>(snapshot: &'p Snapshot, considered: impl Iterator<Item = &'p Pod>) -> Columns {
     let mut columns = Columns::default();
     for node in &snapshot.nodes {
@@ -588,23 +588,25 @@ fn learn_columns<'p>(snapshot: &'p Snapshot, considered: impl Iterator<Item = &'
     columns
 }
 
-/// Whether a pool can make instances for anybody.
+/// Whether a pool can create instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Usable {
     Yes,
-    /// It sets this label to a value that its requirements rule out.
+    /// The pool sets this label to a value that its requirements exclude.
     Contradiction(String),
-    /// Its requirements leave none of its types.
+    /// The requirements exclude all of its types.
     NoTypes,
-    /// They leave too few values of a label, this many; it depends on the policy whether that is forgiven.
+    /// The requirements leave too few values of a label; the number of values left. The policy decides whether
+    /// `minValues` is lowered.
     ShortOfMinValues(labels::Key, u32),
 }
 
 impl Usable {
     fn of(template: &mut Template<'_>, labels: &LabelSpace) -> Self {
-        let own = labels.decode(template.requirements);
-        let ruled_out =
-            |(key, value): &(&String, &String)| !own.get(key).is_none_or(|own| own.has(value));
+        let required = labels.decode(template.requirements);
+        let ruled_out = |(key, value): &(&String, &String)| {
+            !required.get(key).is_none_or(|required| required.has(value))
+        };
         if let Some((key, _)) = template.pool.labels.iter().find(ruled_out) {
             return Self::Contradiction(key.clone());
         }

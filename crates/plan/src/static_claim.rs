@@ -1,4 +1,4 @@
-//! The claim of a pool that keeps a fixed number of instances: made from the template alone.
+//! The claim of a static pool, made from the template alone.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use joiner_core::{
     resources::Resources,
 };
 
-/// The version of the pool hash that claims carry.
+/// The version of the pool hash in claims. Karpenter's value.
 const POOL_HASH_VERSION: &str = "v3";
 
-/// A claim that no pod has a say in. Types and requests are left out: the provider picks the
-/// cheapest instance that the template allows.
+/// A claim that does not depend on pods. It has no instance types and no requests: the provider picks the cheapest
+/// instance that the template allows.
 pub fn static_claim(pool: &NodePool, well_known: &WellKnown) -> PlannedClaim {
     let mut requirements = Requirements::from_specs(&pool.requirements);
-    let own = own_labels(pool);
-    for (key, value) in &own {
+    let template_labels = own_labels(pool);
+    for (key, value) in &template_labels {
         requirements.add(key, Requirement::one_of([value.as_str()]));
     }
     PlannedClaim {
@@ -35,8 +35,8 @@ pub fn static_claim(pool: &NodePool, well_known: &WellKnown) -> PlannedClaim {
     }
 }
 
-/// The pool's labels, and a value for every label of its own that the requirements leave open.
-/// Labels that the provider fills in are left to it.
+/// The pool's labels, and a value for every custom label that the requirements leave open. The provider sets its
+/// own labels.
 pub(crate) fn claim_labels(
     pool: &NodePool,
     requirements: &Requirements,
@@ -51,7 +51,7 @@ pub(crate) fn claim_labels(
     labels
 }
 
-/// What every claim of a pool says of where it comes from.
+/// The annotations of every claim of a pool.
 pub(crate) fn claim_annotations(pool: &NodePool) -> Labels {
     let mut annotations = pool.annotations.clone();
     annotations.insert(label::NODE_POOL_HASH.to_owned(), pool.hash.clone());
@@ -59,7 +59,7 @@ pub(crate) fn claim_annotations(pool: &NodePool) -> Labels {
     annotations
 }
 
-/// The template's labels, and those by which the pool and the class are known.
+/// The template's labels, and those that name the pool and the class.
 fn own_labels(pool: &NodePool) -> Labels {
     let mut labels = pool.labels.clone();
     labels.insert(label::NODE_POOL.to_owned(), pool.name.clone());

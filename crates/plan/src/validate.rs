@@ -1,4 +1,4 @@
-//! Pods that ask for what nobody can promise are refused before anything is planned for them.
+//! Validation of pods: requests that no instance can fulfil are refused before planning.
 
 use joiner_core::{
     label::{self, WellKnown},
@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 
 use crate::solve::{contradiction, narrow};
 
-/// What is wrong with specifications seen so far; pods of one workload share theirs.
+/// The problems of specifications seen so far. Pods of one workload share their specification.
 #[derive(Debug, Default)]
 pub(crate) struct Validated(FxHashMap<*const PodSpec, Option<Vec<Reason>>>);
 
 impl Validated {
-    /// Why a pod cannot be considered; `None` if it can.
+    /// The reasons why a pod cannot be considered; `None` if it can.
     pub(crate) fn reasons(&mut self, pod: &Pod, well_known: &WellKnown) -> Option<Vec<Reason>> {
         self.0
             .entry(&raw const *pod.spec)
@@ -67,14 +67,14 @@ fn problems(spec: &PodSpec, well_known: &WellKnown) -> Vec<Reason> {
     reasons
 }
 
-/// Whether some alternative of the node affinity can be met together with the node selector.
+/// Whether any alternative of the node affinity is satisfiable together with the node selector.
 fn is_possible(spec: &PodSpec) -> bool {
     let mut terms = spec.node_affinity.iter();
-    let own = || Requirements::from_labels(&spec.node_selector);
-    spec.node_affinity.is_empty() || terms.any(|term| narrow(&mut own(), &term.expressions))
+    let selected = || Requirements::from_labels(&spec.node_selector);
+    spec.node_affinity.is_empty() || terms.any(|term| narrow(&mut selected(), &term.expressions))
 }
 
-/// Whether the pod wants to stay away from instances of any pool, as Karpenter's own pods do.
+/// Whether the pod avoids the nodes of all pools, as Karpenter's own pods do.
 fn opted_out(spec: &PodSpec) -> bool {
     let mut wanted = spec.strict_requirements(0);
     let preferred = spec.preferred_node_affinity.iter();
@@ -82,5 +82,5 @@ fn opted_out(spec: &PodSpec) -> bool {
     if let Some(preferred) = preferred.min_by_key(|term| std::cmp::Reverse(term.weight)) {
         wanted.add_all(&Requirements::from_specs(&preferred.term.expressions));
     }
-    wanted.get(label::NODE_POOL).is_some_and(|own| own.operator() == Operator::DoesNotExist)
+    wanted.get(label::NODE_POOL).is_some_and(|pool| pool.operator() == Operator::DoesNotExist)
 }

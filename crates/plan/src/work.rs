@@ -1,9 +1,9 @@
-//! How much work a pod is, before any of it is done.
+//! Bounds on the work for one pod, known before any of it is done.
 //!
-//! What a tenant writes into a pod is looked at once per instance, per other pod or per namespace, and some lists are
-//! looked at once per entry of another. The products are what makes one object cost as much as a whole cluster. So they
-//! are worked out beforehand, from the lengths of the lists alone: an upper bound, in units of one entry looked at once.
-//! It depends on nothing but the snapshot, so equal snapshots defer equal pods.
+//! The lists in a pod are compared with instances, other pods and namespaces, and some with each other. Such
+//! products can make one object as expensive as a whole cluster. So an upper bound is computed first, from the
+//! lengths of the lists alone. Its unit is one comparison of one entry. It depends on the snapshot alone, so equal
+//! snapshots defer equal pods.
 
 use std::cell::Cell;
 
@@ -15,23 +15,24 @@ use joiner_core::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A pod with so many wishes about others is ordinary, whatever the cluster is like. Real workloads have one to ten.
+/// A pod with up to this many constraints about other pods counts as ordinary in every cluster. Real workloads have
+/// one to ten.
 const ORDINARY_WISHES: u64 = 64;
 
-/// What all pods of a pass that are not ordinary may cost together. Measured on one core of 2.6 GHz, the dearest list
-/// that is within it takes some 150 ms (`JOINER_WORK=1` has the test `work` print what each list takes).
+/// The budget of a pass for all pods that are not ordinary together. On one core of 2.6 GHz, the most expensive
+/// list within it takes about 150 ms. With `JOINER_WORK=1` the test `work` prints the time of each list.
 const BUDGET: u64 = 10_000_000;
 
-/// What a wish costs in itself, whatever the cluster is like: its group is made and kept. That takes some 3 us and 1.5 kB.
+/// The fixed cost of a constraint about other pods: its group is created and kept. Measured: about 3 us and 1.5 kB.
 const WISH: u64 = 300;
 
-/// What an entry of the node selector costs in each alternative of the node affinity: some 600 ns.
+/// The cost of an entry of the node selector in each alternative of the node affinity. Measured: about 600 ns.
 const SELECTED: u64 = 50;
 
-/// What a value of a node affinity costs: some 200 ns.
+/// The cost of a value of a node affinity. Measured: about 200 ns.
 const VALUE: u64 = 20;
 
-/// Counts work that is done, in entries looked at.
+/// Counts the work done, in comparisons of one entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Meter(Cell<u64>);
 
@@ -46,7 +47,7 @@ impl Meter {
     }
 }
 
-/// What may be spent on pods that are not ordinary.
+/// The budget that is left for pods that are not ordinary.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Budget {
     total: u64,
@@ -54,14 +55,14 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Looking for a place for a pod that wishes this much has taken so many units.
+    /// Subtracts the work for a pod with this many constraints, unless the pod is ordinary.
     pub(crate) fn spend(&mut self, wishes: usize, units: u64) {
         if is_long(wishes) {
             self.spent = self.spent.saturating_add(units);
         }
     }
 
-    /// Whether nothing is left for a pod that wishes this much. For an ordinary one there always is.
+    /// Whether the budget is used up for a pod with this many constraints. For an ordinary pod it never is.
     pub(crate) fn is_used_up(&self, wishes: usize) -> bool {
         is_long(wishes) && self.spent > self.total
     }
@@ -71,10 +72,10 @@ fn is_long(wishes: usize) -> bool {
     wishes as u64 > ORDINARY_WISHES
 }
 
-/// What pods are held against.
+/// The sizes of the lists that pods are compared with.
 #[derive(Debug, Clone)]
 pub(crate) struct Scale {
-    /// Whatever a pod may be placed on or compared with: nodes, pools and other pods.
+    /// The number of nodes, pools and other pods.
     things: u64,
     namespaces: u64,
 }
@@ -86,12 +87,12 @@ impl Scale {
         Self { things: things as u64, namespaces: snapshot.namespaces.len() as u64 }
     }
 
-    /// What an ordinary pod costs at most. It is never deferred.
+    /// The most that an ordinary pod can cost. Such a pod is never deferred.
     fn ordinary(&self) -> u64 {
         ORDINARY_WISHES * (self.things + WISH)
     }
 
-    /// What all pods together may cost that are not ordinary.
+    /// The budget for all pods that are not ordinary together.
     pub(crate) fn budget(&self) -> Budget {
         Budget { total: BUDGET.max(4 * self.ordinary()), spent: 0 }
     }
@@ -118,12 +119,15 @@ impl Scale {
         let mut add = |units: u64| sum = sum.saturating_add(units);
         terms.chain(preferred).for_each(|term| add(of_node_term(term)));
         add(listed as u64);
-        // A toleration is compared with few taints, and once for all pods of a kind.
+        // A toleration is compared with few taints, and only once for all equal pods.
         add((tolerations.len() as u64).saturating_mul(self.things) / 16);
         add((host_ports.len() as u64).saturating_mul(self.things));
-        let preferred =
-            spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|w| &w.term);
-        // Who keeps away is kept away from, too.
+        let preferred = spec
+            .preferred_affinity
+            .iter()
+            .chain(&spec.preferred_anti_affinity)
+            .map(|weighted| &weighted.term);
+        // Anti-affinity counts twice, because it also applies to the other pods.
         let both_ways = spec.anti_affinity.iter().chain(&spec.anti_affinity);
         let terms = spec.affinity.iter().chain(both_ways).chain(preferred);
         terms.for_each(|term| add(self.term(term)));
@@ -135,7 +139,7 @@ impl Scale {
         sum
     }
 
-    /// A wish about other pods is held against every instance and every other pod.
+    /// A constraint about other pods is compared with every instance and every other pod.
     fn wish(&self) -> u64 {
         self.things + WISH
     }
@@ -160,18 +164,18 @@ fn of_node_term(term: &NodeTerm) -> u64 {
     (values as u64).saturating_mul(VALUE + 4 * repeated as u64)
 }
 
-/// What of some pods a pass can afford.
+/// Which of the pods a pass can afford.
 #[derive(Debug, Default)]
 pub(crate) struct Affordable {
-    /// The pods that it cannot, by number, and why.
+    /// The deferred pods by number, with their reasons.
     pub(crate) deferred: FxHashMap<usize, Reason>,
-    /// Whether it looks at pods that are not ordinary.
+    /// Whether the pass plans pods that are not ordinary.
     pub(crate) has_costly: bool,
 }
 
 impl Affordable {
-    /// Of pods that are not ordinary the cheapest are served as long as the budget lasts; of equals the oldest, then by
-    /// UID. All others are served anyway.
+    /// Of pods that are not ordinary, the cheapest are planned while the budget lasts. Of equally cheap pods the
+    /// oldest comes first, then the lowest UID. Ordinary pods are always planned.
     pub(crate) fn new(pods: &[&Pod], snapshot: &Snapshot) -> Self {
         let scale = Scale::new(snapshot, pods.len());
         let mut by_spec: FxHashMap<*const PodSpec, u64> = FxHashMap::default();
@@ -199,7 +203,7 @@ impl Affordable {
     }
 }
 
-/// Why a pod is not even read in this pass.
+/// The reason why a pod is not even read in this pass.
 pub(crate) fn left_unread(Unread { entries, max }: Unread) -> Reason {
     let message = format!(
         "the pod is left out of this pass: its lists have {entries} entries, and of all pods with such long lists {max} \
@@ -217,7 +221,7 @@ fn when(is_too_much_alone: bool) -> &'static str {
     }
 }
 
-/// Why a pod is not looked at in this pass.
+/// The reason why a pod is deferred before it is planned.
 fn too_costly(work: u64, budget: u64) -> Reason {
     let message = format!(
         "the pod is left out of this pass: its lists make {work} units of work here, and all pods with such long lists \
@@ -227,7 +231,7 @@ fn too_costly(work: u64, budget: u64) -> Reason {
     waiting(message).with("work", work).with("budget", budget)
 }
 
-/// Why a pod that was looked at is not looked at again in this pass.
+/// The reason why a pod is not tried again in this pass.
 pub(crate) fn used_up() -> Reason {
     waiting(
         "the pod is not tried again in this pass: pods with such long lists have used up the work that they may take \

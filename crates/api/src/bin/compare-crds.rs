@@ -4,11 +4,10 @@
 //! compare-crds FOLDER [--write-facts FOLDER]
 //! ```
 //!
-//! Every CRD of ours must be in a YAML file somewhere below the folder and have the same facts, and
-//! every CRD there of an API group that we serve must be one of ours. There may be definitions of
-//! several versions of Karpenter: ours are those of the newest, and [`ACCEPTED`] lists what an older
-//! one lacks. With `--write-facts`, the facts of upstream's CRDs are also written, one file per CRD,
-//! for the tests.
+//! Each of our CRDs must be in a YAML file below the folder, with equal facts. Each CRD there of an API group that
+//! we serve must be one of ours. The folder may have definitions of several versions of Karpenter. Ours are those
+//! of the newest, and [`ACCEPTED`] lists the differences of older ones. With `--write-facts`, the facts of
+//! upstream's CRDs are also written for the tests, one file for each CRD.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +20,7 @@ use std::{
 use joiner_api::{crd::crds, facts::Facts};
 use serde_json::Value;
 
-/// Differences that are meant, as they are told, each with its reason.
+/// Intended differences, as they are printed, each with its reason.
 const ACCEPTED: [(&str, &str); 1] = [(
     r#"nodepools.karpenter.sh: v1 .spec.disruption.budgets[].reasons[] enum: ours is ["Drifted","Empty","Underutilized","Unhealthy"], upstream's is ["Drifted","Empty","Underutilized"]"#,
     "Karpenter 1.15 has added the reason Unhealthy, so its definition is ours, and that of 1.14 accepts less",
@@ -43,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Success if all differences are accepted; those that are come with their reasons.
+/// Success if all differences are accepted. Accepted ones are printed with their reasons.
 fn judge(differences: &[String]) -> ExitCode {
     let mut others = Vec::new();
     for difference in differences {
@@ -61,11 +60,11 @@ fn fail(text: &str) -> ExitCode {
 }
 
 fn say(text: &str) {
-    // There is nobody left to tell when standard error is gone.
+    // If standard error is closed, the text cannot be reported in any other way.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// One line per difference between our CRDs and those below `folder`.
+/// One line for each difference between our CRDs and those below `folder`.
 fn compare(folder: &Path, facts_folder: Option<&Path>) -> Result<Vec<String>, String> {
     let mut ours = BTreeMap::new();
     let mut groups = Vec::new();
@@ -112,7 +111,11 @@ fn collect(folder: &Path, crds: &mut Vec<Value>) -> Result<(), String> {
             let text = fs::read_to_string(&path).map_err(|error| about(&path, &error))?;
             let documents: Vec<Value> =
                 serde_saphyr::from_multiple(&text).map_err(|error| about(&path, &error))?;
-            crds.extend(documents.into_iter().filter(|d| d["kind"] == "CustomResourceDefinition"));
+            crds.extend(
+                documents
+                    .into_iter()
+                    .filter(|document| document["kind"] == "CustomResourceDefinition"),
+            );
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What pods ask for, pods that ask for the same taken together.
+//! The requests and constraints of pods, grouped by equality.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -20,18 +20,18 @@ use crate::{
     pools,
 };
 
-/// How many pairs of requirements and instances are looked at. Pods beyond that are taken to accept
-/// any instance, which is quick and never too high.
+/// How many pairs of requirements and instances are examined. Pods beyond that count as accepting any instance,
+/// which is fast and never raises the bound. The value was chosen and not measured separately.
 const WORK: usize = 20_000_000;
 
-/// What decides which instances a pod may go on, besides its size.
+/// The constraints on a pod's instances, besides its size.
 type Taste<'a> = (&'a [Toleration], Vec<Requirements>);
 
-/// Pods by what they ask for.
+/// Pods grouped by their requests and constraints.
 pub(super) struct Demands {
-    /// Of each taste, the instances that it accepts.
+    /// For each taste, the instances that it accepts.
     choices: Vec<Vec<Choice>>,
-    /// Each with the number of its taste.
+    /// Each demand with the number of its taste.
     all: Vec<(usize, Demand)>,
     /// How many pods of a group fit on one instance.
     places: Vec<f64>,
@@ -48,7 +48,7 @@ impl Demands {
         let mut groups = Groups::new(snapshot);
         let mut tastes = Tastes::default();
         let mut labels = Interned::default();
-        // Pods that are alike in everything have the same demand; looking that up is cheap.
+        // Equal pods have equal demands, and the lookup is cheap.
         let mut alike: HashMap<(usize, &str, usize, &[Requirements]), usize> = HashMap::new();
         let mut numbers: HashMap<(usize, Vec<i128>, Vec<usize>), usize> = HashMap::new();
         let mut demands: Vec<(usize, Demand)> = Vec::new();
@@ -73,7 +73,7 @@ impl Demands {
         Self { choices: tastes.choices(supplies), all: demands, places: groups.places }
     }
 
-    /// Splits demands that cannot share an instance, for each part has a best mixture of its own.
+    /// Separates demands that cannot share an instance, because each part has its best mixture.
     pub(super) fn components(self, supplies: usize) -> Vec<Component> {
         let mut sets = DisjointSets((0..supplies).collect());
         for choices in &self.choices {
@@ -84,7 +84,7 @@ impl Demands {
         let mut components: BTreeMap<usize, Component> = BTreeMap::new();
         let mut taste_in: HashMap<usize, usize> = HashMap::new();
         for (taste, demand) in self.all {
-            // Pods that no instance can take cost nothing; a clean plan has none.
+            // Pods that fit no instance cost nothing; a clean plan has none.
             let Some(first) = self.choices[taste].first() else { continue };
             let component = components
                 .entry(sets.root(first.supply))
@@ -115,10 +115,10 @@ impl<'a> Tastes<'a> {
         if !volumes.is_empty() {
             wanted = alternatives
                 .iter()
-                .flat_map(|own| volumes.iter().map(move |at| (own.clone(), at)))
-                .map(|(mut own, at)| {
-                    own.add_all(at);
-                    own
+                .flat_map(|required| volumes.iter().map(move |at| (required.clone(), at)))
+                .map(|(mut required, at)| {
+                    required.add_all(at);
+                    required
                 })
                 .collect();
         }
@@ -141,22 +141,22 @@ impl<'a> Tastes<'a> {
     }
 }
 
-/// Why only so many pods fit on one instance, whatever its size.
+/// The reason why only a limited number of pods fits on one instance, whatever its size.
 #[derive(PartialEq, Eq, Hash)]
 enum Scarce<'a> {
-    /// They must be on different hosts. The namespace is their own where the term means that.
+    /// They must be on different hosts. The namespace is set if the term covers only the pods' own.
     Host(&'a AffinityTerm, &'a str),
     /// They must be spread over hosts, and none of them runs yet.
     Spread(&'a str, i32, LabelSelector, [InclusionPolicy; 2], &'a [Toleration]),
-    /// They want the same port.
+    /// They use the same port.
     Port(&'a HostPort),
 }
 
 struct Groups<'a> {
     snapshot: &'a Snapshot,
-    /// Where pods come to tolerate `PreferNoSchedule` half way, Karpenter forgets what it counted.
+    /// `false` if pods may tolerate `PreferNoSchedule` later: then Karpenter loses its counts.
     counts_are_kept: bool,
-    /// Namespaces and labels of pods that are on instances.
+    /// Namespaces and labels of pods on instances.
     running: HashSet<(&'a str, &'a Labels)>,
     numbers: HashMap<Scarce<'a>, usize>,
     places: Vec<f64>,
@@ -172,7 +172,7 @@ impl<'a> Groups<'a> {
         Self { snapshot, counts_are_kept, running, numbers: HashMap::new(), places: Vec::new() }
     }
 
-    /// The groups that a pod is in.
+    /// The groups of a pod.
     fn of(&mut self, pod: &'a Pod) -> Vec<usize> {
         let mut groups = Vec::new();
         for term in &pod.spec.anti_affinity {
@@ -195,8 +195,8 @@ impl<'a> Groups<'a> {
         groups
     }
 
-    /// Spread over hosts, for pods that accept any node: Karpenter mixes up the others. Where some run already, how many
-    /// fit on a host depends on what all hosts have in the end.
+    /// Groups of spread over hosts, for pods that accept every node: Karpenter confuses the others. If some pods
+    /// run already, the capacity of a host depends on the counts of all hosts.
     fn spread_groups(&mut self, pod: &'a Pod) -> Vec<usize> {
         let spec: &PodSpec = &pod.spec;
         if !self.counts_are_kept || !spec.node_selector.is_empty() || !spec.node_affinity.is_empty()

@@ -1,35 +1,35 @@
-//! The best way found to share prices out.
+//! The best mixture of ways to charge prices to pods.
 //!
-//! With weights that add up to one, one for each resource and each group of pods that need places
-//! of their own, a pod on an instance is charged the weighted part of the price. Every choice of
-//! weights gives a bound. The bound is a concave function of the weights, so climbing from any
-//! start leads upwards.
+//! There is one weight for each resource and each group of pods with limited places, and they add up to one. A pod
+//! on an instance is charged the weighted parts of its price. Every choice of weights gives a bound. The bound is a
+//! concave function of the weights, so a gradient climb from any start improves it.
 
 use super::supply::Choice;
 
-/// Steps of the climb when there is little to compute.
+/// The steps of the climb for small inputs. The value was chosen and not measured separately: more steps give a
+/// slightly better bound and take longer.
 const STEPS: usize = 24;
-/// Multiplications that the climb may take.
+/// How many multiplications the climb may take. The value was chosen to bound its time.
 const WORK: usize = 60_000_000;
-/// How far one step goes at first.
+/// The length of the first step. The value was chosen and not measured separately.
 const STRIDE: f64 = 1.0;
-/// How many groups take part; those with the highest bounds of their own do.
+/// How many groups take part at most: those with the highest bounds alone. The value was chosen to bound the work.
 const GROUPS: usize = 8;
-/// A pod fits although rounding says that it is this much too large.
+/// A pod fits even if it exceeds the instance by this share, because that is a rounding error.
 const ROUNDING: f64 = 1e-12;
 
-/// Pods that ask for the same.
+/// Pods with equal requests and constraints.
 #[derive(Debug)]
 pub(super) struct Demand {
-    /// How many.
+    /// The number of pods.
     pub(super) pods: f64,
-    /// What each asks for, in the order of the columns.
+    /// The requests of each pod, in the order of the columns.
     pub(super) requests: Box<[f64]>,
-    /// The groups that they need places of.
+    /// The groups whose places they need.
     pub(super) groups: Vec<usize>,
 }
 
-/// Pods and instances that have nothing to do with any others.
+/// Pods and instances that are independent of all others.
 #[derive(Debug)]
 pub(super) struct Component {
     choices: Vec<Vec<Priced>>,
@@ -37,12 +37,12 @@ pub(super) struct Component {
     places: Vec<f64>,
 }
 
-/// An instance that pods may go on.
+/// An instance that pods may use.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 struct Priced {
     price: f64,
     room: Box<[f64]>,
-    /// The price of one unit of each resource, were it to carry all of the price.
+    /// The price of one unit of each resource, if it alone is charged.
     unit_price: Box<[f64]>,
 }
 
@@ -52,7 +52,7 @@ impl Priced {
     }
 }
 
-/// A bound, and how it grows with each weight.
+/// A bound, with its gradient.
 struct Slope {
     value: f64,
     gradient: Vec<f64>,
@@ -63,7 +63,7 @@ impl Component {
         Self { choices: Vec::new(), demands: Vec::new(), places }
     }
 
-    /// Adds instances that some pods accept. Returns a number for them.
+    /// Adds instances that some pods accept. Returns their number.
     pub(super) fn add_choices(&mut self, choices: &[Choice]) -> usize {
         let mut priced: Vec<Priced> = choices
             .iter()
@@ -76,8 +76,8 @@ impl Component {
                 }
             })
             .collect();
-        // Pools share types more often than not.
-        priced.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        // Pools often share types.
+        priced.sort_by(|left, right| left.partial_cmp(right).unwrap_or(std::cmp::Ordering::Equal));
         priced.dedup();
         self.choices.push(priced);
         self.choices.len() - 1
@@ -89,8 +89,9 @@ impl Component {
 
     /// The best bound found.
     pub(super) fn bound(&self) -> f64 {
-        let cheapest: Vec<f64> = self.demands.iter().map(|(c, d)| self.cheapest(*c, d)).collect();
-        // There is at least the instance of the pod that needs the dearest.
+        let cheapest: Vec<f64> =
+            self.demands.iter().map(|(choices, demand)| self.cheapest(*choices, demand)).collect();
+        // Any plan has at least the instance of the pod whose cheapest instance is most expensive.
         let mut best = cheapest.iter().copied().fold(0.0, f64::max);
         let groups = self.best_groups(&cheapest);
         let columns = self.demands.first().map_or(0, |(_, demand)| demand.requests.len());
@@ -98,7 +99,7 @@ impl Component {
         let mut pure: Vec<f64> = (0..columns)
             .map(|column| {
                 let weights: Vec<f64> =
-                    (0..size).map(|i| if i == column { 1.0 } else { 0.0 }).collect();
+                    (0..size).map(|index| if index == column { 1.0 } else { 0.0 }).collect();
                 self.slope(&weights, &groups).value
             })
             .collect();
@@ -113,7 +114,7 @@ impl Component {
         fitting.map(|each| each.price).min_by(f64::total_cmp).unwrap_or(0.0)
     }
 
-    /// The groups whose pods need the most instances, with the price of these.
+    /// The groups whose pods need the most expensive sets of instances, with the price of these.
     fn best_groups(&self, cheapest: &[f64]) -> Vec<(usize, f64)> {
         let mut bounds: Vec<(usize, f64)> = self.places.iter().map(|_| 0.0).enumerate().collect();
         for ((_, demand), price) in self.demands.iter().zip(cheapest) {
@@ -122,12 +123,12 @@ impl Component {
             }
         }
         bounds.retain(|(_, bound)| *bound > 0.0);
-        bounds.sort_by(|a, b| b.1.total_cmp(&a.1));
+        bounds.sort_by(|left, right| right.1.total_cmp(&left.1));
         bounds.truncate(GROUPS);
         bounds
     }
 
-    /// Climbs from a mixture that favours what gives high bounds by itself.
+    /// Climbs from a mixture that prefers resources and groups with high bounds.
     fn climb(&self, pure: &[f64], groups: &[(usize, f64)], mut best: f64) -> f64 {
         let work: usize =
             self.demands.iter().map(|(choices, _)| self.choices[*choices].len() * pure.len()).sum();
@@ -155,14 +156,14 @@ impl Component {
         best
     }
 
-    /// The bound that `weights` give: columns first, then `groups`.
+    /// The bound for `weights`: columns first, then `groups`.
     fn slope(&self, weights: &[f64], groups: &[(usize, f64)]) -> Slope {
         let columns = weights.len() - groups.len();
         let mut slope = Slope { value: 0.0, gradient: vec![0.0; weights.len()] };
         let mut charged = vec![0.0; columns];
         for (choices, demand) in &self.demands {
-            for (i, amount) in charged.iter_mut().enumerate() {
-                *amount = weights[i] * demand.requests[i];
+            for (column, amount) in charged.iter_mut().enumerate() {
+                *amount = weights[column] * demand.requests[column];
             }
             let placed: f64 = groups
                 .iter()
@@ -171,20 +172,26 @@ impl Component {
                 .map(|((group, _), weight)| weight / self.places[*group])
                 .sum();
             let share = |each: &Priced| {
-                let by_size: f64 = charged.iter().zip(&each.unit_price).map(|(a, b)| a * b).sum();
+                let by_size: f64 = charged
+                    .iter()
+                    .zip(&each.unit_price)
+                    .map(|(amount, price)| amount * price)
+                    .sum();
                 by_size + each.price * placed
             };
             let fitting = self.choices[*choices].iter().filter(|each| each.holds(&demand.requests));
-            let cheapest =
-                fitting.map(|each| (share(each), each)).min_by(|a, b| a.0.total_cmp(&b.0));
+            let cheapest = fitting
+                .map(|each| (share(each), each))
+                .min_by(|left, right| left.0.total_cmp(&right.0));
             let Some((share, each)) = cheapest else { continue };
             slope.value += demand.pods * share;
-            for (i, requested) in demand.requests.iter().enumerate() {
-                slope.gradient[i] += demand.pods * requested * each.unit_price[i];
+            for (column, requested) in demand.requests.iter().enumerate() {
+                slope.gradient[column] += demand.pods * requested * each.unit_price[column];
             }
-            for (i, (group, _)) in groups.iter().enumerate() {
+            for (index, (group, _)) in groups.iter().enumerate() {
                 if demand.groups.binary_search(group).is_ok() {
-                    slope.gradient[columns + i] += demand.pods * each.price / self.places[*group];
+                    slope.gradient[columns + index] +=
+                        demand.pods * each.price / self.places[*group];
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What instances there could be: every type of every usable pool.
+//! All possible instances: every type of every usable pool.
 
 use joiner_core::{
     instance_type::{InstanceType, Offering},
@@ -21,20 +21,19 @@ pub(super) struct Supply<'a> {
     of: &'a InstanceType,
     /// The offerings that the pool allows.
     offerings: Vec<&'a Offering>,
-    /// The price of the cheapest of these.
+    /// The price of the cheapest of them.
     price: f64,
-    /// The most that pods can use through any of these by any reading of the rules, daemons taken
-    /// off.
+    /// The largest capacity for pods of any of them, minus daemons, under any interpretation of the rules.
     room: Row,
 }
 
-/// All instances there could be.
+/// All possible instances.
 pub(super) struct Supplies<'a> {
     pools: Vec<(&'a NodePool, Requirements)>,
     all: Vec<Supply<'a>>,
 }
 
-/// How a supply looks to a pod.
+/// A supply for a particular kind of pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Choice {
     /// The number of the supply.
@@ -44,7 +43,7 @@ pub(super) struct Choice {
 }
 
 impl<'a> Supplies<'a> {
-    /// `None` if a price is below zero or no number, for then no price is too low.
+    /// `None` if a price is negative or not a number: then no bound exists.
     pub(super) fn new(snapshot: &'a Snapshot, columns: &Columns<'_>) -> Option<Self> {
         let (mut pools, mut all) = (Vec::new(), Vec::new());
         for pool in snapshot.pools.iter().filter(|pool| pools::is_usable(pool)) {
@@ -74,7 +73,8 @@ impl<'a> Supplies<'a> {
                     && each.of.requirements.intersects(&template).is_ok()
                 {
                     let daemons = &each.daemons.certain;
-                    let room = most.iter().zip(daemons).map(|(most, own)| most - own).collect();
+                    let room =
+                        most.iter().zip(daemons).map(|(most, daemons)| most - daemons).collect();
                     all.push(Supply { pool: pools.len(), of: each.of, offerings, price, room });
                 }
             }
@@ -87,11 +87,11 @@ impl<'a> Supplies<'a> {
         self.all.len()
     }
 
-    /// The supplies that pods with these tolerations and requirements may go on, each with the
-    /// price of the cheapest offering that they accept.
+    /// The supplies for pods with these tolerations and requirements, each with the price of the cheapest offering
+    /// that they accept.
     ///
-    /// More supplies than can really be had are fine here, fewer are not. So a label that a pool
-    /// says nothing of is taken to be there.
+    /// Too many supplies are allowed here, too few are not. So a label that a pool does not mention counts as
+    /// present.
     pub(super) fn choices(
         &self,
         tolerations: &[Toleration],
@@ -118,11 +118,11 @@ impl<'a> Supplies<'a> {
     }
 }
 
-/// The larger amount of each resource.
+/// Raises each amount to the larger one.
 fn widen(most: &mut Option<Row>, room: &Room) {
     let most = most.get_or_insert_with(|| room.amounts.clone());
-    for (own, other) in most.iter_mut().zip(&room.amounts) {
-        *own = (*own).max(*other);
+    for (largest, other) in most.iter_mut().zip(&room.amounts) {
+        *largest = (*largest).max(*other);
     }
 }
 

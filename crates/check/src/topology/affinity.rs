@@ -1,7 +1,7 @@
 //! Required affinity.
 //!
-//! A pod may go where a pod that it must be near certainly is. When there is none, a pod that its
-//! own term selects may be the first; after that, there is one.
+//! A pod may use a domain that certainly has a selected pod. If there is none anywhere, a pod that its own term
+//! selects may be the first one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,24 +11,24 @@ use super::{Domains, Here, KeyDomains, Topology};
 use crate::finding::{Findings, Rule};
 
 pub(super) fn check(topology: &mut Topology<'_, '_>, findings: &mut Findings) {
-    for (term, own, owners) in topology.terms(|spec| &spec.affinity) {
+    for (term, namespace, owners) in topology.terms(|spec| &spec.affinity) {
         if !topology.any_placed(&owners) {
             continue;
         }
         let domains = topology.domains(&term.topology_key);
-        let selected = topology.selected_by_term(term, own);
-        let group = Group::new(topology, term, own, &domains, &owners, &selected);
+        let selected = topology.selected_by_term(term, namespace);
+        let group = Group::new(topology, term, namespace, &domains, &owners, &selected);
         let islands = group.check_owners(findings);
         group.check_islands(&islands, findings);
     }
 }
 
-/// A domain in which owners of a term have only each other.
+/// A domain in which the owners of a term have only each other.
 struct Island<'g, 'a> {
     here: &'g Here<'a>,
     /// Whether one of them may have been the first.
     founded: bool,
-    /// Whether those who may have been the first would have been content anywhere.
+    /// Whether the owners that may have been first would have accepted every domain.
     open: bool,
 }
 
@@ -44,7 +44,7 @@ struct Group<'g, 'c, 'a> {
     on_instance: BTreeMap<usize, u32>,
     /// Domains that had a selected pod before.
     bound: BTreeSet<usize>,
-    /// Domains with a selected pod that is not itself bound by the term.
+    /// Domains with a selected pod that does not have the term itself.
     independent: BTreeSet<usize>,
 }
 
@@ -103,7 +103,7 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         }
     }
 
-    /// Checks each owner by itself. Returns the domains in which owners have only each other.
+    /// Checks each owner alone. Returns the domains in which owners have only each other.
     fn check_owners(&self, findings: &mut Findings) -> BTreeMap<usize, Island<'g, 'a>> {
         let mut islands: BTreeMap<usize, Island<'g, 'a>> = BTreeMap::new();
         for &kind in self.owners {
@@ -135,7 +135,7 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         islands
     }
 
-    /// Whether another selected pod is certainly in every domain that the instance may be in.
+    /// Whether every possible domain of the instance certainly has another selected pod.
     fn has_company(&self, here: &Here<'_>, at: &Domains, is_selected: bool) -> bool {
         let itself = u32::from(is_selected);
         if self.on_instance.get(&here.instance).is_some_and(|&all| all > itself) {
@@ -149,8 +149,8 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         }
     }
 
-    /// Whether a pod that its own term selects had to join pods that were there before: under each
-    /// of its alternatives it accepts a domain that has one.
+    /// Whether a pod that its own term selects had to join existing pods: each of its alternatives accepts a domain
+    /// that has one.
     fn had_to_join(&self, kind: usize) -> bool {
         let spec = self.topology.spec(&self.topology.kinds[kind]);
         spec.alternatives().iter().all(|wanted| {
@@ -176,15 +176,15 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         spec.alternatives().iter().all(|wanted| wanted.get(&self.term.topology_key).is_none())
     }
 
-    /// An island needs a pod that may be the first. Of several islands, all but one were opened
-    /// although there was one to join.
+    /// An island needs a pod that may be the first. Of several islands, all but one were opened although they could
+    /// have joined another.
     fn check_islands(&self, islands: &BTreeMap<usize, Island<'g, 'a>>, findings: &mut Findings) {
         for island in islands.values().filter(|island| !island.founded) {
             self.report(Rule::Affinity, island.here, findings);
         }
         let mut open = islands.iter().filter(|(_, island)| island.founded && island.open);
         let (Some((first, _)), Some((second, island))) = (open.next(), open.next()) else { return };
-        // Each host is certain from the start, so there is nothing to mix up.
+        // Hosts are always certain, so they cannot be confused.
         let certain = self.term.topology_key == label::HOSTNAME;
         let rule = if certain { Rule::Affinity } else { Rule::AffinityBootstrap };
         let message = format!(

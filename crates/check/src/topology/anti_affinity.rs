@@ -1,8 +1,8 @@
-//! Required anti-affinity, which binds both ways: a pod stays away from pods that it wants to be
-//! away from, and from pods that want to be away from it.
+//! Required anti-affinity, which binds both ways: a pod avoids the pods that its terms select, and the pods whose
+//! terms select it.
 //!
-//! Where a claim's domain is open, every domain it may have is taken, so the sets of domains of two
-//! such pods must be disjoint.
+//! If a claim's domain is open, it counts in all its possible domains. So two such pods need disjoint sets of
+//! domains.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use joiner_core::{label, pod::Pod};
 use super::{Here, Topology};
 use crate::finding::{Findings, Rule};
 
-/// Who may be in a domain.
+/// The pods that may be in a domain.
 #[derive(Default)]
 struct Tally<'a> {
     owners: Count,
     selected: Count,
-    /// Pods that want to be away from pods like themselves.
+    /// Pods that their own term selects.
     both_placed: u64,
     example: Option<&'a Pod>,
 }
@@ -39,8 +39,8 @@ impl Count {
 }
 
 impl Tally<'_> {
-    /// How many pairs of an owner and another selected pod the plan brings together. What was
-    /// together before is not the plan's fault.
+    /// How many pairs of an owner and another selected pod the plan puts together. Pairs that were together before
+    /// are not the plan's fault.
     fn pairs(&self) -> u64 {
         self.owners.placed * self.selected.all() + self.owners.bound * self.selected.placed
             - self.both_placed
@@ -48,9 +48,9 @@ impl Tally<'_> {
 }
 
 pub(super) fn check<'a>(topology: &mut Topology<'_, 'a>, findings: &mut Findings) {
-    for (term, own, owners) in topology.terms(|spec| &spec.anti_affinity) {
-        let selected = topology.selected_by_term(term, own);
-        // What was together before is not the plan's fault.
+    for (term, namespace, owners) in topology.terms(|spec| &spec.anti_affinity) {
+        let selected = topology.selected_by_term(term, namespace);
+        // Pairs that were together before are not the plan's fault.
         if selected.is_empty() || !(topology.any_placed(&owners) || topology.any_placed(&selected))
         {
             continue;
@@ -76,7 +76,7 @@ pub(super) fn check<'a>(topology: &mut Topology<'_, 'a>, findings: &mut Findings
         for &kind in &selected {
             for here in &topology.kinds[kind].here {
                 for &domain in domains.of_instance[here.instance].as_slice() {
-                    // Without an owner there is nobody to be away from.
+                    // A domain without an owner has nothing to avoid.
                     if let Some(tally) = tallies.get_mut(&domain) {
                         tally.selected.add(here, here.bound);
                         remember(tally, here);
@@ -101,14 +101,14 @@ pub(super) fn check<'a>(topology: &mut Topology<'_, 'a>, findings: &mut Findings
     }
 }
 
-/// A pod of the plan speaks for a domain.
+/// Keeps a pod of the plan as the example for a domain.
 fn remember<'a>(tally: &mut Tally<'a>, here: &Here<'a>) {
     if here.placed > 0 {
         tally.example.get_or_insert(here.example);
     }
 }
 
-/// Karpenter does not know where the owner of a term is while its node has no hostname label.
+/// Karpenter does not know the host of a term's owner while its node has no hostname label.
 fn is_unnamed(topology: &Topology<'_, '_>, instance: usize, key: &str) -> bool {
     let node = topology.node(instance).map(|node| &topology.facts.snapshot.nodes[node]);
     key == label::HOSTNAME && node.is_some_and(|node| !node.labels.contains_key(key))

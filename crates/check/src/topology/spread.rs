@@ -1,10 +1,9 @@
 //! Topology spread constraints with `DoNotSchedule`.
 //!
-//! Only the end is known, not the order in which pods were placed. But counts only grow, so the
-//! last of the k pods that a constraint put into a domain saw at least the k−1 others and those
-//! that were there before, and at most the smallest count of the end:
-//! `before + k − smallest ≤ maxSkew`. Pods that the constraint counts but that do not have it
-//! themselves may have come last, so they are left out.
+//! Only the result is known, and not the order in which pods were placed. But counts only grow. So the last of the
+//! k pods that a constraint put into a domain saw at least the k−1 others and the earlier pods. It saw at most the
+//! smallest count of the result: `before + k − smallest ≤ maxSkew`. Pods that the constraint counts but that do not
+//! have it may have come last, so they are excluded.
 
 mod hosts;
 
@@ -33,18 +32,18 @@ use crate::{
     pools,
 };
 
-/// Everything that makes two constraints the same.
+/// The identity of a constraint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Identity<'a> {
     look: Look<'a>,
     min_domains: Option<i32>,
-    /// Which nodes the pod itself accepts, if others do not count.
+    /// The nodes that the pod accepts, if others do not count.
     affinity: Option<(&'a Labels, &'a [NodeTerm])>,
-    /// Which taints the pod tolerates, if nodes with others do not count.
+    /// The tolerated taints, if nodes with others do not count.
     tolerations: Option<&'a [Toleration]>,
 }
 
-/// The part of a constraint's identity that Karpenter looks at with care.
+/// The part of a constraint's identity that Karpenter distinguishes reliably.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Look<'a> {
     namespace: &'a str,
@@ -55,8 +54,8 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// `None` for constraints of which nothing can be said: without a selector nothing is counted
-    /// (COMPAT: Karpenter counts every pod of the namespace), and a beta key names no domains.
+    /// `None` for constraints about which nothing is certain. Without a selector no pod counts (COMPAT: Karpenter
+    /// counts every pod of the namespace), and a beta key has no domains.
     fn of(constraint: &'a SpreadConstraint, namespace: &'a str, labels: &Labels) -> Option<Self> {
         let topology_key = constraint.topology_key.as_str();
         Some(Self {
@@ -135,9 +134,9 @@ fn is_hard(constraint: &SpreadConstraint) -> bool {
 
 /// Where Karpenter may count wrongly.
 struct Miscounted<'a> {
-    /// Pods may come to tolerate `PreferNoSchedule` half way, and then start counting anew.
+    /// Pods may tolerate `PreferNoSchedule` only later, and then start counting anew.
     always: bool,
-    /// Constraints that differ, but not in what Karpenter looks at.
+    /// Constraints that differ, but not in the part that Karpenter distinguishes.
     alike: HashSet<Look<'a>>,
 }
 
@@ -161,7 +160,7 @@ impl<'a> Miscounted<'a> {
                 };
                 let (selector, affinity) = (&pod.spec.node_selector, &*pod.spec.node_affinity);
                 let rest = (constraint.min_domains, selector, affinity);
-                // Dropping an alternative makes another constraint of it, too.
+                // Dropping an alternative also changes the identity of the constraint.
                 if affinity.len() > 1 || *first.entry(look.clone()).or_insert(rest) != rest {
                     alike.insert(look);
                 }
@@ -182,14 +181,14 @@ struct Group<'g, 'c, 'a> {
     owners: &'g [usize],
     selected: &'g [usize],
     of_pools: &'g [PoolDomains<'a>],
-    /// The rule that is broken when the spread is too uneven.
+    /// The rule that is broken if the spread is too uneven.
     rule: Rule,
 }
 
 /// The owners of a constraint in one domain.
 #[derive(Default)]
 struct Members<'g, 'a> {
-    /// Owners that the constraint counts, and their kinds.
+    /// The number of owners that the constraint counts, and their kinds.
     counted: i64,
     counted_kinds: BTreeSet<usize>,
     /// Kinds of owners that it does not count.
@@ -197,14 +196,14 @@ struct Members<'g, 'a> {
     example: Option<&'g Here<'a>>,
 }
 
-/// How many counted pods there are in a domain.
+/// The number of counted pods in each domain.
 #[derive(Default)]
 struct Counts {
-    /// Before the plan, by any reading of the rules.
+    /// Before the plan, the lower bound over all interpretations of the rules.
     before: HashMap<usize, i64>,
-    /// Before the plan, by any reading of the rules at most.
+    /// Before the plan, the upper bound over all interpretations of the rules.
     before_at_most: HashMap<usize, i64>,
-    /// In the end, by any reading of the rules at most.
+    /// After the plan, the upper bound over all interpretations of the rules.
     after: HashMap<usize, i64>,
 }
 
@@ -221,7 +220,7 @@ impl<'g, 'a> Group<'g, '_, 'a> {
                 let floors = kinds.iter().map(|&kind| {
                     *floors.entry(kind).or_insert_with(|| self.floor(kind, &counts, &universe))
                 });
-                // Without any domain to compare with, nothing is too uneven.
+                // Without any domain to compare with, no spread is too uneven.
                 floors.collect::<Option<Vec<i64>>>().and_then(|all| all.into_iter().max())
             };
             for (count, kinds) in
@@ -248,8 +247,8 @@ impl<'g, 'a> Group<'g, '_, 'a> {
         let mut members: BTreeMap<usize, Members<'g, 'a>> = BTreeMap::new();
         for &number in self.owners {
             let kind = &self.topology.kinds[number];
-            // The constraint of a pod with several alternatives depends on which one it uses, so
-            // other such pods may not have counted for it.
+            // The constraint of a pod with several alternatives depends on the one it uses. So other such pods may
+            // not count for it.
             let alone = self.identity.affinity.is_some_and(|(_, terms)| terms.len() > 1);
             for here in kind.here.iter().filter(|here| here.placed > 0) {
                 let Domains::Certain(domain) = self.domains.of_instance[here.instance] else {
@@ -282,7 +281,7 @@ impl<'g, 'a> Group<'g, '_, 'a> {
         findings.add(rule, here.example.key(), message);
     }
 
-    /// Whether an owner on this instance counts even before it came to tolerate `PreferNoSchedule`.
+    /// Whether an owner on this instance counts even before it tolerates `PreferNoSchedule`.
     fn counts_on(&self, instance: usize) -> bool {
         let taints: &[Taint] = match self.topology.node(instance) {
             Some(node) => &self.topology.facts.snapshot.nodes[node].taints,
@@ -292,7 +291,8 @@ impl<'g, 'a> Group<'g, '_, 'a> {
             },
         };
         let tolerations = self.identity.tolerations;
-        tolerations.is_none_or(|own| taint::first_untolerated(taints, own).is_none())
+        tolerations
+            .is_none_or(|tolerations| taint::first_untolerated(taints, tolerations).is_none())
     }
 
     fn counts(&self) -> Counts {
@@ -321,14 +321,16 @@ impl<'g, 'a> Group<'g, '_, 'a> {
         counts
     }
 
-    /// The domains that there are by any reading of the rules.
+    /// The domains that exist under every interpretation of the rules.
     fn universe(&self) -> BTreeSet<&'g str> {
         if self.identity.look.topology_key == label::HOSTNAME {
             return BTreeSet::new();
         }
         let tolerated = |pool: &&PoolDomains<'_>| {
             let tolerations = self.identity.tolerations;
-            tolerations.is_none_or(|own| taint::first_untolerated(&pool.pool.taints, own).is_none())
+            tolerations.is_none_or(|tolerations| {
+                taint::first_untolerated(&pool.pool.taints, tolerations).is_none()
+            })
         };
         let of_pools = self.of_pools.iter().filter(tolerated);
         let mut universe: BTreeSet<&str> =
@@ -347,8 +349,7 @@ impl<'g, 'a> Group<'g, '_, 'a> {
         universe
     }
 
-    /// At most how many counted pods the emptiest domain had that pods of a kind accept; `None`
-    /// if they accept none.
+    /// An upper bound on the count of the emptiest domain that pods of a kind accept; `None` if they accept none.
     fn floor(&self, kind: usize, counts: &Counts, universe: &BTreeSet<&str>) -> Option<i64> {
         let key = self.identity.look.topology_key;
         if key == label::HOSTNAME {
@@ -356,7 +357,7 @@ impl<'g, 'a> Group<'g, '_, 'a> {
         }
         let spec: &SpecFacts<'_> = self.topology.spec(&self.topology.kinds[kind]);
         let floors = spec.alternatives().iter().map(|wanted| {
-            let accepted = |domain: &str| wanted.get(key).is_none_or(|own| own.has(domain));
+            let accepted = |domain: &str| wanted.get(key).is_none_or(|wanted| wanted.has(domain));
             if self.has_too_few_domains(accepted) {
                 return Some(0);
             }
@@ -369,7 +370,7 @@ impl<'g, 'a> Group<'g, '_, 'a> {
         floors.collect::<Option<Vec<i64>>>()?.into_iter().max()
     }
 
-    /// Whether there are fewer domains than `minDomains` by any reading of the rules.
+    /// Whether there are fewer domains than `minDomains` under every interpretation of the rules.
     fn has_too_few_domains(&self, accepted: impl Fn(&str) -> bool) -> bool {
         let Some(wanted) = self.identity.min_domains else { return false };
         let of_pools = self.of_pools.iter().flat_map(|pool| &pool.possible);
@@ -378,10 +379,10 @@ impl<'g, 'a> Group<'g, '_, 'a> {
     }
 }
 
-/// Which nodes count for a group.
+/// The nodes that count for a group.
 struct NodeFilter<'g, 'a> {
     identity: &'g Identity<'a>,
-    /// The alternatives of the pods' node affinity, if they decide.
+    /// The alternatives of the pods' node affinity, if the constraint honors it.
     alternatives: Vec<Requirements>,
 }
 
@@ -398,17 +399,17 @@ impl<'g, 'a> NodeFilter<'g, 'a> {
         Self { identity: group.identity, alternatives }
     }
 
-    /// Whether a node counts whatever alternatives and preferences were dropped. The last
-    /// alternative never is.
+    /// Whether a node counts, whatever alternatives and preferences were dropped. The last alternative never is.
     fn surely_counts(&self, node: &Node) -> bool {
         let tolerations = self.identity.tolerations;
         let labels = || Requirements::from_labels(&node.labels);
         self.alternatives.last().is_none_or(|wanted| labels().is_compatible(wanted, None))
-            && tolerations
-                .is_none_or(|own| taint::first_untolerated(&node.object_taints, own).is_none())
+            && tolerations.is_none_or(|tolerations| {
+                taint::first_untolerated(&node.object_taints, tolerations).is_none()
+            })
     }
 
-    /// Whether a node counts under some alternative.
+    /// Whether a node counts under any alternative.
     fn may_count(&self, node: &Node) -> bool {
         if !self.alternatives.is_empty() {
             let labels = Requirements::from_labels(&node.labels);
@@ -417,6 +418,8 @@ impl<'g, 'a> NodeFilter<'g, 'a> {
             }
         }
         let tolerations = self.identity.tolerations;
-        tolerations.is_none_or(|own| compat::first_forbidding(&node.object_taints, own).is_none())
+        tolerations.is_none_or(|tolerations| {
+            compat::first_forbidding(&node.object_taints, tolerations).is_none()
+        })
     }
 }

@@ -1,7 +1,6 @@
-//! Which domains there are for a topology key, before any pod is placed.
+//! The domains of a topology key before any pod is placed.
 //!
-//! Where readings of the rules differ, a spread is judged by the domains that exist under all of
-//! them.
+//! If interpretations of the rules differ, a spread is judged by the domains that exist under all of them.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +13,12 @@ use joiner_core::{
 
 use crate::pools;
 
-/// The domains that new instances of a pool can be in.
+/// The domains of a pool's new instances.
 pub(super) struct PoolDomains<'a> {
     pub(super) pool: &'a NodePool,
-    /// Domains that one of the pool's types allows and offers, available at the moment or not.
+    /// Domains that one of the pool's types allows and offers, available now or not.
     pub(super) certain: BTreeSet<String>,
-    /// These, and whatever else a type or the pool mentions.
+    /// The same, and all other values that a type or the pool mentions.
     pub(super) possible: BTreeSet<String>,
 }
 
@@ -30,7 +29,7 @@ pub(super) fn of_pools<'a>(snapshot: &'a Snapshot, key: &str) -> Vec<PoolDomains
 }
 
 fn of_pool<'a>(snapshot: &'a Snapshot, pool: &'a NodePool, key: &str) -> PoolDomains<'a> {
-    // The pool's and the node class's own names are no part of it.
+    // The names of the pool and of the class are not included.
     let mut template = Requirements::from_specs(&pool.requirements);
     template.add_all(&Requirements::from_labels(&pool.labels));
     let of_template = template.get(key);
@@ -40,7 +39,7 @@ fn of_pool<'a>(snapshot: &'a Snapshot, pool: &'a NodePool, key: &str) -> PoolDom
     }
     for each in snapshot.catalog.types(&pool.name) {
         let both = match (of_template, each.requirements.get(key)) {
-            (Some(template), Some(own)) => template.intersection(own),
+            (Some(template), Some(of_type)) => template.intersection(of_type),
             (Some(one), None) | (None, Some(one)) => one.clone(),
             (None, None) => continue,
         };
@@ -52,9 +51,9 @@ fn of_pool<'a>(snapshot: &'a Snapshot, pool: &'a NodePool, key: &str) -> PoolDom
     PoolDomains { pool, certain, possible }
 }
 
-/// Whether some offering of a type is in a domain, or has nothing to say about it.
+/// Whether an offering of a type is in a domain, or does not mention the key.
 fn offers(each: &InstanceType, key: &str, domain: &str) -> bool {
     each.offerings.iter().any(|offering| {
-        offering.requirements.get(key).is_none_or(|own: &Requirement| own.has(domain))
+        offering.requirements.get(key).is_none_or(|required: &Requirement| required.has(domain))
     })
 }

@@ -1,20 +1,20 @@
-//! Reading quantities, as leniently as Kubernetes does.
+//! Parsing of quantities, as leniently as Kubernetes.
 
 use std::str::FromStr;
 
 use super::{Format, MAX_NANOS, NANOS, Quantity};
 
-/// The largest amount that Kubernetes reads with a binary suffix; larger ones are cut to it.
+/// The largest amount that Kubernetes parses with a binary suffix. Larger amounts are reduced to it.
 const MAX_BINARY_NANOS: i128 = i64::MAX as i128 * NANOS;
 
-/// A text that is no quantity.
+/// The error for a text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3"
 )]
 pub struct InvalidQuantity(pub String);
 
-/// What the text behind the number says.
+/// The meaning of the suffix.
 #[derive(Debug, Clone, Copy)]
 enum Suffix {
     /// Times ten to this power.
@@ -26,12 +26,11 @@ enum Suffix {
 impl FromStr for Quantity {
     type Err = InvalidQuantity;
 
-    /// Accepts what Kubernetes accepts, and takes time in proportion to the length of `text`.
+    /// Accepts the same texts as Kubernetes, in time proportional to the length of `text`.
     ///
-    /// What is too fine is rounded away from zero to a billionth, so that who asks for something
-    /// gets something.
+    /// Amounts finer than a billionth are rounded away from zero, so that a request never becomes zero.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // The text may be anything a user can send; a message needs only its beginning.
+        // The text may be any user input; a message needs only its beginning.
         parse(text).ok_or_else(|| InvalidQuantity(text.chars().take(64).collect()))
     }
 }
@@ -54,7 +53,7 @@ fn parse(text: &str) -> Option<Quantity> {
             let mut digits: Vec<u8> = digits.collect();
             let carry = multiply(&mut digits, exponent);
             let nanos = nanos(carry, digits, point).min(MAX_BINARY_NANOS);
-            // Below one there is no binary way to write it.
+            // Amounts below one have no binary format.
             (nanos, if 0 < nanos && nanos < NANOS { Format::DecimalSi } else { Format::BinarySi })
         }
     };
@@ -87,15 +86,13 @@ impl Suffix {
             "Ei" => Self::Binary(60),
             _ => {
                 let exponent: i64 = text.strip_prefix(['e', 'E'])?.parse().ok()?;
-                // Kubernetes keeps the low 32 bits, so 1e4294967296 is 1 for every other program in
-                // the cluster.
+                // Kubernetes keeps the low 32 bits, so for every program in the cluster 1e4294967296 is 1.
                 Self::Decimal(exponent as i32, Format::DecimalExponent)
             }
         })
     }
 
-    /// Whether Kubernetes reads the suffix without any digit before it, as zero. It does wherever
-    /// its fast path for small numbers applies.
+    /// Whether Kubernetes accepts the suffix without any digit, as zero. Its fast path for small numbers does.
     fn stands_alone(self) -> bool {
         match self {
             Self::Decimal(exponent, _) => exponent >= -9,
@@ -104,8 +101,8 @@ impl Suffix {
     }
 }
 
-/// Multiplies the number that `digits` spell by two to the power of `exponent`, 60 at most. Returns
-/// what is carried beyond the first digit.
+/// Multiplies the number in `digits` by two to the power of `exponent`, at most 60. Returns the carry beyond the
+/// first digit.
 fn multiply(digits: &mut [u8], exponent: u32) -> u64 {
     // The carry stays below 2^exponent, so ten times that is the largest number here.
     digits.iter_mut().rev().fold(0, |carry, digit| {
@@ -115,8 +112,8 @@ fn multiply(digits: &mut [u8], exponent: u32) -> u64 {
     })
 }
 
-/// The number spelled by `leading` and then `digits`, of which the first `point` are whole
-/// billionths. What is left is rounded up; what is too large is cut to the largest amount.
+/// The number of `leading` followed by `digits`, of which the first `point` are whole billionths. The rest is
+/// rounded up, and too large numbers are reduced to the largest amount.
 fn nanos(leading: u64, digits: impl IntoIterator<Item = u8>, point: i64) -> i128 {
     let shifted = |nanos: i128, digit: u8| {
         nanos.saturating_mul(10).saturating_add(i128::from(digit)).min(MAX_NANOS)

@@ -1,13 +1,13 @@
-//! Which requirements a user may write.
+//! Validation of requirements that users write.
 
 use super::{Operator, RequirementSpec};
 use crate::label::{self, WellKnown};
 
-/// The capacity types that mean something.
+/// The valid capacity types.
 const CAPACITY_TYPES: [&str; 3] =
     [label::CAPACITY_TYPE_ON_DEMAND, label::CAPACITY_TYPE_RESERVED, label::CAPACITY_TYPE_SPOT];
 
-/// A requirement that nobody may write, and what to write instead.
+/// Why a requirement is not allowed, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRequirement {
     /// The label belongs to Karpenter, to the provider or to the node.
@@ -18,10 +18,10 @@ pub enum InvalidRequirement {
     Restricted {
         /// The label.
         key: String,
-        /// What may be used instead.
+        /// The labels that may be used instead.
         well_known: Vec<String>,
     },
-    /// Kubernetes has no such labels.
+    /// Kubernetes rejects the key of the label.
     #[error(
         "label {key:?} is not a valid key: write a name of at most 63 letters, digits, '-', '_' or \
          '.' that begins and ends with a letter or digit, optionally behind a DNS domain and '/'"
@@ -30,7 +30,7 @@ pub enum InvalidRequirement {
         /// The label.
         key: String,
     },
-    /// Kubernetes has no labels with such a value.
+    /// Kubernetes rejects the value of the label.
     #[error(
         "value {value:?} of label {key:?} is not a valid label value: write at most 63 letters, \
          digits, '-', '_' or '.' that begin and end with a letter or digit"
@@ -47,7 +47,7 @@ pub enum InvalidRequirement {
         /// The label.
         key: String,
     },
-    /// `In` with fewer values than `minValues` can never be met.
+    /// `In` with fewer values than `minValues` can never be satisfied.
     #[error(
         "label {key:?} lists {values} values and has minValues {min_values}: \
          list more values, or lower minValues"
@@ -70,7 +70,7 @@ pub enum InvalidRequirement {
         key: String,
         /// The operator that needs a bound.
         operator: Operator,
-        /// What was written.
+        /// The values as written.
         values: Vec<String>,
     },
     /// None of the values is a capacity type.
@@ -80,7 +80,7 @@ pub enum InvalidRequirement {
         CAPACITY_TYPES.join(", ")
     )]
     UnknownCapacityTypes {
-        /// What was written.
+        /// The values as written.
         values: Vec<String>,
     },
     /// Too few of the values are capacity types.
@@ -91,9 +91,9 @@ pub enum InvalidRequirement {
         CAPACITY_TYPES.join(", ")
     )]
     TooFewCapacityTypes {
-        /// What was written.
+        /// The values as written.
         values: Vec<String>,
-        /// How many of the values mean something.
+        /// How many of the values are capacity types.
         known: usize,
         /// How many must stay possible.
         min_values: u32,
@@ -101,16 +101,16 @@ pub enum InvalidRequirement {
 }
 
 impl InvalidRequirement {
-    /// Whether the label itself may not be used, whatever is required of it.
+    /// Whether the label itself is restricted, with any operator.
     pub fn is_restricted(&self) -> bool {
         matches!(self, Self::Restricted { .. })
     }
 }
 
-/// Whether a pool, an overlay or a pod may write `spec`. Returns what is wrong first.
+/// Whether a pool, an overlay or a pod may have `spec`. Returns the first error.
 ///
-/// Beta keys are taken for the ones in use, here and in the error. Unknown capacity types next to
-/// known ones pass, as in Karpenter: no offering has them.
+/// Beta keys are converted to current ones, here and in the error. As in Karpenter, unknown capacity types are
+/// accepted beside known ones: no offering has them.
 pub fn validate(spec: &RequirementSpec, well_known: &WellKnown) -> Result<(), InvalidRequirement> {
     let key = label::normalize(&spec.key);
     if well_known.is_restricted(key) {

@@ -11,8 +11,7 @@ use crate::{
     resources::{CPU, MEMORY, PODS, Resources},
 };
 
-/// Where and how a fake type can be had unless it says otherwise. There is no spot in the third
-/// zone.
+/// The default offerings of a fake type. The third zone has no spot capacity.
 const OFFERED: [(&str, &str); 5] = [
     ("test-zone-1", CAPACITY_TYPE_SPOT),
     ("test-zone-2", CAPACITY_TYPE_SPOT),
@@ -21,10 +20,10 @@ const OFFERED: [(&str, &str); 5] = [
     ("test-zone-3", CAPACITY_TYPE_ON_DEMAND),
 ];
 
-/// Operating systems of a fake type unless it says otherwise.
+/// The default operating systems of a fake type.
 const SYSTEMS: [&str; 3] = ["darwin", "linux", "windows"];
 
-/// A type of Karpenter's fake provider; what `given` leaves out is 4 CPUs, 4Gi and 5 pods.
+/// A type of Karpenter's fake provider, with the defaults 4 CPUs, 4Gi and 5 pods.
 pub fn fake_instance_type(name: &str, given: &Resources) -> InstanceType {
     let capacity = with_defaults(given);
     let price = fake_price(&capacity);
@@ -33,15 +32,15 @@ pub fn fake_instance_type(name: &str, given: &Resources) -> InstanceType {
     assemble(name, "amd64", &SYSTEMS, capacity, offerings)
 }
 
-/// Karpenter's `InstanceTypes(n)`: `fake-it-0` with 1 CPU, 2Gi and 10 pods, and each next one that
-/// much larger.
+/// Karpenter's `InstanceTypes(n)`: `fake-it-0` with 1 CPU, 2Gi and 10 pods, and each further one larger by that
+/// much.
 pub fn fake_instance_types(count: usize) -> Vec<InstanceType> {
     (1..=count)
-        .map(|n| {
-            let (memory, pods) = (format!("{}Gi", 2 * n), (10 * n).to_string());
+        .map(|number| {
+            let (memory, pods) = (format!("{}Gi", 2 * number), (10 * number).to_string());
             let capacity =
-                resources([(CPU, n.to_string().as_str()), (MEMORY, &memory), (PODS, &pods)]);
-            fake_instance_type(&format!("fake-it-{}", n - 1), &capacity)
+                resources([(CPU, number.to_string().as_str()), (MEMORY, &memory), (PODS, &pods)]);
+            fake_instance_type(&format!("fake-it-{}", number - 1), &capacity)
         })
         .collect()
 }
@@ -76,7 +75,7 @@ pub fn fake_instance_types_assorted() -> Vec<InstanceType> {
     types
 }
 
-/// The types Karpenter's fake provider has when a test sets none.
+/// The default types of Karpenter's fake provider.
 pub fn fake_default_instance_types() -> Vec<InstanceType> {
     let arm = with_defaults(&resources([(CPU, "16"), (MEMORY, "128Gi")]));
     let price = fake_price(&arm);

@@ -12,7 +12,7 @@ use crate::{
     snapshot::{Node, Snapshot},
 };
 
-/// The moment at which test fleets are looked at: noon of Wednesday, the 4th of March 2026.
+/// The time of test fleets: noon of Wednesday, the 4th of March 2026.
 pub fn now() -> Timestamp {
     Timestamp::constant(1_772_625_600, 0)
 }
@@ -22,8 +22,8 @@ pub fn minutes(count: i64) -> SignedDuration {
     SignedDuration::from_mins(count)
 }
 
-/// The instances of a snapshot, about to be judged: those with a claim are ready and have been quiet
-/// for an hour, each of their pods can move, and each pool of the snapshot allows everything.
+/// The fleet of a snapshot. Instances with a claim are ready and have been quiet for an hour, all their pods can
+/// move, and all pools allow everything.
 pub fn fleet(snapshot: &Snapshot) -> FleetBuilder {
     let rules = |pool: &NodePool| {
         let mine = |node: &&Node| node.pool.as_ref() == Some(&pool.name);
@@ -81,50 +81,50 @@ impl FleetBuilder {
         self.pool(pool, |rules| rules.budgets = budgets.into())
     }
 
-    /// Forgets a pool.
+    /// Removes a pool.
     pub fn without_pool(mut self, name: &str) -> Self {
         self.fleet.pools.remove(name);
         self
     }
 
-    /// Changes what is known of an instance.
+    /// Changes the facts about an instance.
     pub fn instance(mut self, name: &str, change: impl FnOnce(&mut Instance)) -> Self {
-        let at = self.names.iter().position(|own| own == name).expect("a node of the snapshot");
+        let at = self.names.iter().position(|known| known == name).expect("a node of the snapshot");
         change(&mut self.fleet.instances[at]);
         self
     }
 
-    /// Changes what an instance's claim says.
+    /// Changes the facts about an instance's claim.
     pub fn claim(self, name: &str, change: impl FnOnce(&mut ClaimFacts)) -> Self {
         self.instance(name, |instance| {
             change(instance.claim.as_mut().expect("an instance of ours"));
         })
     }
 
-    /// The instance is not what its pool wants, since some minutes.
+    /// Marks an instance as drifted since some minutes.
     pub fn drifted(self, name: &str, minutes_ago: i64) -> Self {
         let since = now() - minutes(minutes_ago);
         let drifted = Drifted { reason: "NodePoolDrifted".to_owned(), since };
         self.claim(name, |claim| claim.drifted = Some(drifted))
     }
 
-    /// Something happened to the instance's pods some minutes ago.
+    /// Sets the last change of an instance's pods to some minutes ago.
     pub fn busy(self, name: &str, minutes_ago: i64) -> Self {
         self.claim(name, |claim| claim.quiet_since = Some(now() - minutes(minutes_ago)))
     }
 
-    /// Changes what is known of a pod, of namespace `default` unless the name says otherwise.
+    /// Changes the facts about a pod, of namespace `default` unless the name has another.
     pub fn pod(mut self, name: &str, change: impl FnOnce(&mut PodFacts)) -> Self {
         let key = if name.contains('/') { name.to_owned() } else { format!("default/{name}") };
         let mut nodes = self.pods.iter().enumerate();
         let at =
-            nodes.find_map(|(node, pods)| Some((node, pods.iter().position(|own| *own == key)?)));
+            nodes.find_map(|(node, pods)| Some((node, pods.iter().position(|pod| *pod == key)?)));
         let (node, pod) = at.expect("a pod of a node of the snapshot");
         change(&mut self.fleet.instances[node].pods[pod]);
         self
     }
 
-    /// Something keeps a pod where it is.
+    /// Protects a pod.
     pub fn kept(self, name: &str, by: KeptBy) -> Self {
         self.pod(name, |facts| {
             facts.movable = false;
@@ -132,7 +132,7 @@ impl FleetBuilder {
         })
     }
 
-    /// Such instances are left alone for some minutes.
+    /// Holds such instances back for some minutes.
     pub fn held_back(mut self, pool: &str, instance_type: &str, for_minutes: i64) -> Self {
         self.fleet.held_back.push(HeldMove {
             pool: pool.to_owned(),
@@ -142,7 +142,7 @@ impl FleetBuilder {
         self
     }
 
-    /// Somebody has paused everything.
+    /// Pauses disruption for the cluster.
     pub fn paused(mut self, who: &str) -> Self {
         self.fleet.paused = Some(Paused { by: who.to_owned(), on: "Namespace joiner".to_owned() });
         self

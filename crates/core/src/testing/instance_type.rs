@@ -8,8 +8,8 @@ use crate::{
     resources::{CPU, MEMORY, PODS, Resources},
 };
 
-/// A type with 4 CPUs, 4Gi and room for 110 pods, on demand at 1 an hour in zones `a`, `b` and `c`,
-/// without overhead.
+/// A type with 4 CPUs, 4Gi and room for 110 pods, without overhead. It is offered on demand at a price of 1 in zones
+/// `a`, `b` and `c`.
 pub fn instance_type(name: &str) -> TypeBuilder {
     TypeBuilder {
         name: name.to_owned(),
@@ -62,7 +62,7 @@ impl TypeBuilder {
         self
     }
 
-    /// Keeps some of a resource for itself.
+    /// Reserves some of a resource for the system.
     pub fn keeps(mut self, resource: &str, amount: &str) -> Self {
         self.overhead.set(resource, quantity(amount));
         self
@@ -164,8 +164,7 @@ pub fn offering(zone: &str, capacity_type: &str, price: f64) -> Offering {
     }
 }
 
-/// The labels every type has: its name, architecture, operating systems, and where and how it can
-/// be had now.
+/// The labels of every type: its name, architecture, operating systems, zones and capacity types.
 pub(super) fn type_requirements(
     name: &str,
     arch: &str,
@@ -175,7 +174,9 @@ pub(super) fn type_requirements(
     let offered = |key: &str| {
         let available = offerings.iter().filter(|offering| offering.available);
         Requirement::one_of(
-            available.filter_map(|o| o.requirements.get(key)?.any()).collect::<Vec<_>>(),
+            available
+                .filter_map(|offering| offering.requirements.get(key)?.any())
+                .collect::<Vec<_>>(),
         )
     };
     let mut requirements = Requirements::new();

@@ -57,7 +57,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Takes a label away.
+    /// Removes a label.
     pub fn without_label(mut self, key: &str) -> Self {
         self.0.labels.remove(key);
         self
@@ -71,7 +71,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Sets how much of a resource it has, all of it for pods.
+    /// Sets the amount of a resource, in total and for pods.
     pub fn has(mut self, resource: &str, amount: &str) -> Self {
         self.0.allocatable.set(resource, quantity(amount));
         self.0.capacity.set(resource, quantity(amount));
@@ -88,8 +88,7 @@ impl NodeBuilder {
         self.has(MEMORY, amount)
     }
 
-    /// Adds a pod that stays on it. A builder that says nothing of its role is taken for a running
-    /// pod.
+    /// Adds a pod that stays on it. Without another role, the pod is running.
     pub fn pod(mut self, pod: PodBuilder) -> Self {
         let pod = if pod.role == Role::Pending { pod.bound() } else { pod };
         self.0.pods.push(pod.build());
@@ -102,19 +101,19 @@ impl NodeBuilder {
         self
     }
 
-    /// Is not ready for pods yet.
+    /// Makes it not ready for pods yet.
     pub fn uninitialized(mut self) -> Self {
         self.0.initialized = false;
         self
     }
 
-    /// Is going away.
+    /// Marks it as being removed.
     pub fn leaving(mut self) -> Self {
         self.0.leaving = true;
         self
     }
 
-    /// Is a claim that has no node yet.
+    /// Makes it a claim without a node.
     pub fn in_flight(mut self) -> Self {
         self.0.claim = self.0.node.take();
         self.uninitialized()

@@ -16,7 +16,7 @@ use crate::{
     taint::{Toleration, TolerationOperator},
 };
 
-/// A pending pod in namespace `default` that asks for nothing but its place.
+/// A pending pod in namespace `default` without requests and constraints.
 pub fn pod(name: &str) -> PodBuilder {
     PodBuilder {
         namespace: "default".to_owned(),
@@ -205,7 +205,7 @@ impl PodBuilder {
         self
     }
 
-    /// Takes a TCP port on every address of its node.
+    /// Uses a TCP port on every address of its node.
     pub fn host_port(mut self, port: i32) -> Self {
         self.spec.host_ports.insert(HostPort {
             ip: "0.0.0.0".to_owned(),
@@ -215,14 +215,14 @@ impl PodBuilder {
         self
     }
 
-    /// Mounts a claim of its own namespace that takes one of `driver`'s attachment slots.
+    /// Mounts a claim of its namespace that uses one of `driver`'s attachment slots.
     pub fn volume(mut self, driver: &str, claim: &str) -> Self {
         let claim = format!("{}/{claim}", self.namespace);
         self.volumes.attached.insert(AttachedVolume { driver: driver.to_owned(), claim });
         self
     }
 
-    /// Adds one alternative of where its volumes allow it to be.
+    /// Adds one alternative of the labels that its volumes require.
     pub fn volume_in<const N: usize>(mut self, key: &str, values: [&str; N]) -> Self {
         self.volumes.alternatives.push(Requirements::from_specs(&[requirement(
             key,
@@ -238,7 +238,7 @@ impl PodBuilder {
         self
     }
 
-    /// Asks for devices through Dynamic Resource Allocation.
+    /// Requests devices through Dynamic Resource Allocation.
     pub fn dra(mut self) -> Self {
         self.spec.uses_dra = true;
         self
@@ -250,22 +250,22 @@ impl PodBuilder {
         self
     }
 
-    /// It only stands for spare capacity.
+    /// Makes it a pod that stands for spare capacity.
     pub fn buffer(self) -> Self {
         self.role(Role::Buffer)
     }
 
-    /// It runs on a node and stays there.
+    /// Makes it a running pod that stays on its node.
     pub fn bound(self) -> Self {
         self.role(Role::Bound { daemon_set: None, terminating: false })
     }
 
-    /// It runs on a node and is about to end.
+    /// Makes it a terminating pod on a node.
     pub fn terminating(self) -> Self {
         self.role(Role::Bound { daemon_set: None, terminating: true })
     }
 
-    /// It runs on a node and belongs to the daemon set `namespace/name`.
+    /// Makes it a running pod of the DaemonSet `namespace/name`.
     pub fn of_daemon(self, daemon_set: &str) -> Self {
         self.role(Role::Bound { daemon_set: Some(daemon_set.into()), terminating: false })
     }
@@ -276,17 +276,17 @@ impl PodBuilder {
         pods.remove(0)
     }
 
-    /// `count` pods of one workload, named `<name>-0` and so on, that share everything they can.
+    /// `count` pods of one workload, named `<name>-0` and so on, that share all common fields.
     pub fn replicas(self, count: usize) -> Vec<Pod> {
-        self.replicas_named(|name, i| format!("{name}-{i}"), count)
+        self.replicas_named(|name, index| format!("{name}-{index}"), count)
     }
 
     fn replicas_named(self, name: impl Fn(&str, usize) -> String, count: usize) -> Vec<Pod> {
         let (namespace, labels) = (Arc::<str>::from(self.namespace), Arc::new(self.labels));
         let (spec, volumes) = (Arc::new(self.spec), Arc::new(self.volumes));
         (0..count)
-            .map(|i| {
-                let name = name(&self.name, i);
+            .map(|index| {
+                let name = name(&self.name, index);
                 Pod {
                     uid: format!("{namespace}/{name}").into(),
                     name: name.into(),
@@ -301,7 +301,7 @@ impl PodBuilder {
             .collect()
     }
 
-    /// A daemon set whose pod this is.
+    /// A DaemonSet with this pod.
     pub fn daemon(self) -> Daemon {
         Daemon {
             key: format!("{}/{}", self.namespace, self.name).into(),

@@ -51,7 +51,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Adds a taint that something removes soon after the start.
+    /// Adds a startup taint.
     pub fn startup_taint(mut self, key: &str, value: &str, effect: Effect) -> Self {
         self.0.startup_taints.push(taint(key, value, effect));
         self
@@ -87,13 +87,13 @@ impl PoolBuilder {
         self
     }
 
-    /// Keeps a fixed number of instances.
+    /// Makes it a static pool.
     pub fn fixed(mut self) -> Self {
         self.0.is_static = true;
         self
     }
 
-    /// Cannot be used.
+    /// Sets whether the pool can be used.
     pub fn readiness(mut self, readiness: Readiness) -> Self {
         self.0.readiness = readiness;
         self

@@ -1,4 +1,4 @@
-//! Choices of a seed: a seed that was printed once gives the same scenario for ever.
+//! Choices from a seed: equal seeds always give the same scenario.
 
 use joiner_random::SplitMix64;
 
@@ -7,21 +7,20 @@ use joiner_random::SplitMix64;
 pub struct Rng(SplitMix64);
 
 impl Rng {
-    /// A generator that gives the numbers of `seed`.
+    /// A generator with the numbers of `seed`.
     pub fn new(seed: u64) -> Self {
         Self(SplitMix64::new(seed))
     }
 
-    /// A generator of its own for one part of a scenario, so that drawing more in one part changes
-    /// nothing in another.
+    /// A separate generator for one part of a scenario, so that more draws in one part change nothing in another.
     pub fn child(seed: u64, part: u64) -> Self {
         let mut parent = SplitMix64::new(seed ^ part.wrapping_mul(0xd605_1fca_7e21_a1b3));
         Self::new(parent.draw())
     }
 
-    /// A number below `bound`; 0 where `bound` is 0.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        // The bias of a remainder is far below what a scenario could notice.
+        // The bias of a remainder is too small to matter for a scenario.
         (self.0.draw() % bound.max(1) as u64) as usize
     }
 
@@ -30,12 +29,12 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// True in `percent` of a hundred cases.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `items`, of which there must be one.
+    /// One of `items`, which must not be empty.
     pub fn pick<'i, T>(&mut self, items: &'i [T]) -> &'i T {
         &items[self.below(items.len())]
     }

@@ -1,22 +1,26 @@
-//! What is remembered against doing the same useless thing again: moves that were undone,
-//! replacements that failed, and pools that do not settle.
+//! Memory against repeating useless work: moves that were undone, replacements that failed, and pools that do not
+//! settle.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_core::disruption::{HeldMove, Restless};
 
-/// How soon an instance of the same kind has to be needed again for its removal to count as undone.
+/// If an instance of the same kind is needed again within this time, its removal may count as undone. The value was
+/// chosen and not measured separately: a longer time holds back more good moves.
 const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(30);
-/// One instance in so many that is needed again is as good as all.
+/// A move is undone if one in `UNDONE_SHARE` of its instances is needed again. The value was chosen and not
+/// measured separately: a larger number holds back large moves that were mostly good.
 const UNDONE_SHARE: usize = 4;
-/// A pool that was not restless for so long has settled. One whose jobs begin every minute has not, although it is quiet
-/// for moments.
+/// A pool that was not restless for this long has settled. The value was chosen and not measured separately. It is
+/// long enough that a pool whose jobs start every minute does not count as settled.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_mins(1);
-/// For how long moves like an undone one are held back: at first, and at most.
+/// How long moves are held back that were undone: at first, and at most. The values were chosen and not measured
+/// separately: longer ones repeat fewer useless moves and save later.
 const HELD: Growth =
     Growth { first: SignedDuration::from_mins(15), longest: SignedDuration::from_hours(4) };
-/// For how long instances are left alone whose replacement has failed: at first, and at most.
+/// How long instances stay whose replacement has failed: at first, and at most. The values were chosen and not
+/// measured separately: longer ones spare the cloud useless launches and save later.
 const FAILED: Growth =
     Growth { first: SignedDuration::from_mins(1), longest: SignedDuration::from_mins(10) };
 

@@ -1,9 +1,9 @@
-//! Which way ends best?
+//! Comparing several strategies to their end.
 //!
-//! What saves most now may be in the way of what would save more later: an instance that takes pods in this pass cannot go
-//! in it, and the best move may be the one of that instance. So small clusters are looked at to the end. Each [`Way`] is
-//! followed in thought, pass after pass, and the one that ends cheapest is taken, or among those that end nearly as
-//! cheap the one that moves the fewest pods. After its first pass the cluster is looked at anew.
+//! The move that saves most now may prevent one that saves more later. An instance that receives pods in this pass,
+//! for example, cannot be removed in it. So small clusters are simulated to the end. Each [`Way`] is followed pass
+//! after pass, and the cheapest end wins. Among ends that are nearly as cheap, the one that moves the fewest pods
+//! wins. After its first pass the cluster is read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,25 +21,29 @@ use joiner_core::{
 use super::{consider::price, consolidation, drift, emptiness, pass::Pass, simulate::Simulator};
 use crate::provision;
 
-/// Up to how many instances that hold pods, and up to how many pods, there is time to look ahead.
+/// The largest cluster that is simulated to its end: instances that hold pods, and pods. Looking ahead costs up to
+/// [`PASSES_MAX`] more passes for each way. The limits were chosen so that small clusters gain from it (D43 of
+/// docs/compat.md). They were not measured separately: larger ones save more and take longer.
 const INSTANCES_MAX: usize = 64;
 const PODS_MAX: usize = 1000;
 
-/// How many passes are looked ahead at most.
+/// How many passes are simulated at most, so that the work is bounded. It equals `INSTANCES_MAX`: where each pass
+/// removes one instance, all can be removed. It was not measured separately.
 const PASSES_MAX: usize = 64;
 
-/// A price of no more than so many times the least is nearly as good.
+/// Ends that cost at most this much more than the cheapest are nearly as good. Half a percent was chosen and not
+/// measured separately: it is given up for fewer moved pods.
 const NEARLY: f64 = 1.005;
 
-/// A way to go about a pass.
+/// A strategy for choosing commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Everything that all methods can find is decided at once.
+    /// All commands of all methods are chosen in one pass.
     AllAtOnce,
-    /// The first command that is found is carried out before the next is looked for, as Karpenter does it. Pods of
-    /// drifted instances may go to instances that have drifted too.
+    /// Each pass carries out the first command that it finds, as Karpenter does. Pods of drifted instances may move
+    /// to instances that have drifted too.
     StepByStep,
-    /// The same, and of drifted instances those come first that cost most, not those that drifted first.
+    /// As [`Way::StepByStep`], but the most expensive drifted instances come first, rather than the oldest drift.
     DearestFirst,
 }
 
@@ -63,7 +67,7 @@ impl Way {
     }
 }
 
-/// What a pass is about.
+/// The input of a pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sight<'s> {
     pub(super) snapshot: &'s Snapshot,
@@ -73,7 +77,7 @@ pub(super) struct Sight<'s> {
 }
 
 impl<'s> Sight<'s> {
-    /// The pass of the best way, with all that is decided in it.
+    /// The first pass of the best way.
     pub(super) fn best_pass(self) -> Pass<'s> {
         let pass = self.pass(Way::AllAtOnce);
         if pass.commands().is_empty() || !self.is_small() {
@@ -108,7 +112,8 @@ impl<'s> Sight<'s> {
     fn pass(self, way: Way) -> Pass<'s> {
         let Self { snapshot, fleet, planning, settings } = self;
         if way != Way::AllAtOnce {
-            // Drift alone: what consolidation decides is validated later, by our own rules for where pods go.
+            // Only drift is decided like this. Consolidation is validated later, and validation uses the usual
+            // placement rules.
             let simulator = Simulator::taking_all_alike(snapshot, fleet, planning);
             let mut pass = Pass::asking(simulator, snapshot, fleet, settings);
             way.decide(&mut pass, &[Method::Emptiness, Method::StaticDrift, Method::Drift]);
@@ -122,8 +127,8 @@ impl<'s> Sight<'s> {
         pass
     }
 
-    /// What a way comes to whose first pass is known. Nothing where pods would be left without a place, or something is
-    /// made that nobody knows the price of.
+    /// The end of a way whose first pass is known. `None` if pods would be left without a place, or the price of a
+    /// new instance is unknown.
     fn end(self, way: Way, first: &Pass<'_>) -> Option<End> {
         let mut future = Future {
             snapshot: self.snapshot.clone(),
@@ -145,31 +150,31 @@ impl<'s> Sight<'s> {
     }
 }
 
-/// What a way comes to.
+/// The result of following a way to its end.
 #[derive(Debug, Clone, Copy)]
 struct End {
     price: f64,
     moved: usize,
 }
 
-/// A cluster as it will be.
+/// The cluster as simulated so far.
 #[derive(Debug)]
 struct Future<'p> {
     snapshot: Snapshot,
     fleet: Fleet,
     planning: &'p PlanSettings,
-    /// How many instances were made on the way.
+    /// How many instances the simulation has created.
     made: usize,
-    /// How many pods were moved.
+    /// How many pods the simulation has moved.
     moved: usize,
 }
 
-/// Pods that have lost their place, by `namespace/name`.
+/// Pods without a place, by `namespace/name`.
 type Displaced = BTreeMap<String, (Pod, PodFacts)>;
 
 impl Future<'_> {
-    /// Instances go and come, and pods are where the commands want them. Those that no command has thought of, since they
-    /// could not be moved and had to end in time, are provided for.
+    /// Removes and creates instances, and places pods as the commands say. Pods without a destination in any
+    /// command are planned anew: they could not be moved, and end with their instance.
     fn carry_out(&mut self, commands: &[Command]) -> Option<()> {
         let mut displaced = self.remove(commands);
         self.moved += displaced.len();
@@ -223,7 +228,7 @@ impl Future<'_> {
         }
         for claim in claims {
             self.made += 1;
-            // No node can be called like this.
+            // A name that no Node can have.
             let name = format!("new/{}", self.made);
             let mut node = launched(&self.snapshot.catalog, claim, name)?;
             let facts = ClaimFacts { consolidatable: true, ..ClaimFacts::default() };
@@ -239,14 +244,14 @@ impl Future<'_> {
         self.fleet.instances.push(instance);
     }
 
-    /// What all instances cost that somebody pays for because of us.
+    /// The price of all instances that Joiner has created and that stay.
     fn price(&self) -> f64 {
         let ours = self.snapshot.nodes.iter().filter(|node| node.claim.is_some() && !node.leaving);
         ours.filter_map(|node| price(&self.snapshot, node)).sum()
     }
 }
 
-/// The instance that a claim becomes: the cheapest it may be.
+/// The instance that a claim becomes. The cheapest offering that the claim allows is assumed.
 fn launched(catalog: &Catalog, claim: &PlannedClaim, name: String) -> Option<Node> {
     let requirements = Requirements::from_specs(claim.requirements.iter());
     let types = catalog.types(&claim.node_pool).iter();

@@ -1,10 +1,9 @@
-//! The Balanced policy: is a move worth its moving?
+//! The policy Balanced: does a move save enough for the pods it moves?
 //!
-//! The share of a pool's price that is saved is held against the share of its pods that move, each
-//! pod by how dear its eviction is.
+//! The score divides the share of the pool's price that is saved by the share of its eviction cost.
 //!
-//! A pool that is restless is held to it for a while, whatever its policy. And a pool may ask for more or less than its
-//! policy does ([`MinScore`]).
+//! A restless pool is held to this policy for a while, whatever its own policy. A pool may also require another
+//! score ([`MinScore`]).
 
 use std::collections::BTreeMap;
 
@@ -20,12 +19,13 @@ use super::{
     patience::{Patience, Unrest},
 };
 
-/// A move may move so many times the share of what it saves.
+/// Karpenter's `k` of the policy Balanced, where it is fixed at 2. The share of pods that moves may be `k` times
+/// the share of the price that is saved.
 const K: f64 = 2.0;
-/// From this score on a move is made.
+/// Moves with at least this score are made. Karpenter's threshold: 1 / `k`.
 pub(super) const SCORE_MIN: f64 = 1.0 / K;
 
-/// How much of a pool's price is saved for how much of its moving.
+/// The share of a pool's price that is saved, divided by the share of its eviction cost.
 pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
     if !(totals.price > 0.0 && totals.cost > 0.0 && savings > 0.0) {
         return 0.0;
@@ -36,16 +36,16 @@ pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
     (savings / totals.price) / (cost / totals.cost)
 }
 
-/// What a move is worth that no pool refuses.
+/// The scores of a move that every pool allows.
 #[derive(Debug)]
 pub(super) struct Approved {
-    /// To the pool to which it is worth least. Files know no infinity, so it is none.
+    /// The lowest score over all pools. It is [`f64::MAX`] rather than infinity, which JSON cannot hold.
     pub(super) score: f64,
-    /// To each pool whose policy asks for it.
+    /// The score for each pool that requires one.
     pub(super) scores: Vec<Score>,
 }
 
-/// What a move is worth. If a pool whose policy asks for more refuses it, its reason.
+/// The scores of a move, or the reason of the first pool that refuses it.
 pub(super) fn approve(
     set: &[&Removable<'_>],
     savings: f64,
@@ -69,7 +69,7 @@ pub(super) fn approve(
     Ok(approved)
 }
 
-/// Whether a move is worth its moving in every pool, whether the pool asks or not.
+/// Whether a move reaches the policy's threshold in every pool, whether the pool requires it or not.
 pub(super) fn is_worth_it(
     set: &[&Removable<'_>],
     savings: f64,
@@ -78,8 +78,8 @@ pub(super) fn is_worth_it(
     judged(set, savings, totals).iter().all(|(_, judged)| judged.score >= SCORE_MIN)
 }
 
-/// What is left of the savings of a move once its moving is paid for, as the policy would have it: below 0 the move is not
-/// worth it.
+/// The savings of a move, less the price that the policy Balanced puts on its evictions. Below 0 the policy would
+/// refuse the move.
 pub(super) fn worth(set: &[&Removable<'_>], savings: f64, totals: &BTreeMap<&str, Totals>) -> f64 {
     let moving = set.iter().map(|each| {
         let of_pool = totals.get(each.pool).copied().unwrap_or_default();
@@ -88,7 +88,7 @@ pub(super) fn worth(set: &[&Removable<'_>], savings: f64, totals: &BTreeMap<&str
     savings - SCORE_MIN * moving.sum::<f64>()
 }
 
-/// Who asks what moves of a pool are worth.
+/// Where a pool's required score comes from.
 #[derive(Debug, Clone, Copy)]
 enum Asked<'s> {
     Nobody,
@@ -106,7 +106,7 @@ impl<'s> Asked<'s> {
     }
 }
 
-/// What a move means to each of its pools.
+/// The score of a move for each of its pools.
 fn judged<'s>(
     set: &[&Removable<'s>],
     savings: f64,
@@ -140,7 +140,7 @@ struct Part<'s> {
 }
 
 impl Part<'_> {
-    /// What the pool asks for, as far as that can be read.
+    /// The score that the pool requires. `None` if it requires none, or if its annotation is unreadable.
     fn min_score(&self) -> Option<f64> {
         match self.asked {
             Asked::ByPolicy => Some(SCORE_MIN),
@@ -149,7 +149,7 @@ impl Part<'_> {
         }
     }
 
-    /// Nobody knows what the pool asks for.
+    /// The reason of a pool whose annotation is unreadable. Its instances stay.
     fn unreadable(&self) -> Option<Reason> {
         let Asked::ByAnnotation(asked) = self.asked else { return None };
         let message = format!("NodePool {:?}: {}", self.pool, asked.problem()?);
@@ -157,7 +157,7 @@ impl Part<'_> {
         Some(reason.with("unreadable", CONSOLIDATION_MIN_SCORE))
     }
 
-    /// The score from which on moves are made, if one is asked for.
+    /// The score that is required now, or the policy's threshold where none is.
     fn threshold(&self) -> f64 {
         let while_restless = match self.of_pool.patience {
             Some(Patience::Pick { score_min, .. }) => Some(score_min),
@@ -236,7 +236,7 @@ mod tests {
         score(savings, cost, Totals { price, cost: total, ..Totals::default() })
     }
 
-    /// and the table of scores.
+    /// The scores of Karpenter's documentation, and the boundary cases.
     #[test]
     fn the_share_saved_is_held_against_the_share_moved() {
         for (savings, cost, price, total, expected) in [
@@ -271,7 +271,7 @@ mod tests {
         assert!(score_of(2.42, 9.0, 48.40, 90.0) >= SCORE_MIN);
     }
 
-    /// A restless pool whose instances have to be moved for this score at least, and that asks for another.
+    /// A restless pool requires one score, and its annotation another.
     #[test]
     fn what_a_pool_asks_for_and_what_its_unrest_does_both_count() {
         let until = Timestamp::UNIX_EPOCH;

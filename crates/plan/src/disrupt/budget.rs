@@ -1,7 +1,7 @@
 //! How many instances of a pool may be removed at once.
 //!
-//! A pool's budgets are read as they are written; one that cannot be read closes the pool for every
-//! reason, since whoever wrote it wanted a limit. What goes for one reason counts against all.
+//! A budget that cannot be read closes the pool for every reason, because a limit was clearly intended. An instance
+//! that is removed for one reason counts against all budgets.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,17 @@ use joiner_core::{
 
 use super::cron::Schedule;
 
-/// What is allowed where no budget is in force.
+/// What is allowed if no budget is in force.
 pub(super) const UNLIMITED: u32 = i32::MAX as u32;
 
-/// How many ends of windows are looked at to find out when budgets allow more.
+/// How many ends of budget windows are examined to find the time when more is allowed. The value was chosen and
+/// bounds the work for budgets with frequent schedules.
 const WINDOWS_AHEAD_MAX: usize = 64;
-/// After how many times of a schedule a window that has no gap counts as one without an end.
+/// After this many schedule times without a gap, a window counts as endless. The value was chosen and bounds the
+/// work for budgets whose windows overlap.
 const OVERLAPS_MAX: usize = 10_000;
 
-/// What all pools' budgets come to, in order of name and reason.
+/// The allowances of all pools, by name and reason.
 pub fn allowances(snapshot: &Snapshot, fleet: &Fleet) -> Vec<Allowance> {
     let mut all = Vec::new();
     for (pool, rules) in &fleet.pools {
@@ -51,12 +53,12 @@ pub fn allowances(snapshot: &Snapshot, fleet: &Fleet) -> Vec<Allowance> {
     all
 }
 
-/// What is wrong with a pool's budgets, by field, if one of them cannot be read.
+/// The field and the error of the first budget that cannot be read.
 pub fn unreadable(rules: &PoolRules, now: Timestamp) -> Option<String> {
     read_all(rules, now).err()
 }
 
-/// How many instances of a pool count, and how many of them are not to be relied on.
+/// How many instances of a pool count, and how many of them are unavailable.
 fn count(pool: &str, snapshot: &Snapshot, fleet: &Fleet) -> (u32, u32) {
     let (mut instances, mut consuming) = (0, 0);
     for (node, instance) in snapshot.nodes.iter().zip(&fleet.instances) {
@@ -71,7 +73,7 @@ fn count(pool: &str, snapshot: &Snapshot, fleet: &Fleet) -> (u32, u32) {
 
 fn counts(node: &Node, instance: &Instance, pool: &str) -> bool {
     let ours = instance.claim.as_ref().is_some_and(|claim| !claim.instance_terminating);
-    // One that reboots is not initialized for a while, and comes back.
+    // A rebooting instance is not initialized for a while, but it still belongs to the pool.
     let has_joined = node.node.is_some() && (node.initialized || is_rebooting(instance));
     ours && has_joined && node.pool.as_deref() == Some(pool)
 }
@@ -80,11 +82,11 @@ fn is_rebooting(instance: &Instance) -> bool {
     instance.claim.as_ref().is_some_and(|claim| claim.rebooting)
 }
 
-/// A budget that was understood.
+/// A budget that was parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Budget {
     nodes: NodeCount,
-    /// Empty: all.
+    /// If empty, the budget is for all reasons.
     reasons: Vec<DisruptionReason>,
     window: Option<Window>,
 }
@@ -98,13 +100,13 @@ struct Window {
 fn read_all(rules: &PoolRules, now: Timestamp) -> Result<Vec<Budget>, String> {
     let budgets = rules.budgets.iter().enumerate();
     budgets
-        .map(|(i, budget)| {
-            read(budget, now).map_err(|error| format!("spec.disruption.budgets[{i}].{error}"))
+        .map(|(index, budget)| {
+            read(budget, now).map_err(|error| format!("spec.disruption.budgets[{index}].{error}"))
         })
         .collect()
 }
 
-/// Reads a budget; if it cannot be read, its field and what is wrong with it.
+/// Parses a budget. The error names its field.
 fn read(budget: &NodeBudget, now: Timestamp) -> Result<Budget, String> {
     let nodes = budget.nodes.parse().map_err(|_| {
         format!(
@@ -112,7 +114,7 @@ fn read(budget: &NodeBudget, now: Timestamp) -> Result<Budget, String> {
             budget.nodes
         )
     })?;
-    // COMPAT: upstream takes a list without entries for a budget about nothing (defect 10).
+    // COMPAT: upstream applies an empty list to no reason (defect 10).
     let reasons = budget.reasons.iter().map(|word| {
         let known = DisruptionReason::ALL.iter().find(|reason| reason.as_str() == word);
         known.copied().ok_or_else(|| {
@@ -140,7 +142,7 @@ fn window(text: &str, duration: SignedDuration, now: Timestamp) -> Result<Window
             "duration: expected more than 0, in hours and minutes such as 8h or 1h30m".to_owned()
         );
     }
-    // COMPAT: upstream takes a schedule without a time for one that is always in force.
+    // COMPAT: upstream treats a schedule without any time as always in force.
     if schedule.next(now).is_none() {
         return Err(format!("schedule {text:?}: no such day ever comes"));
     }
@@ -148,13 +150,13 @@ fn window(text: &str, duration: SignedDuration, now: Timestamp) -> Result<Window
 }
 
 impl Window {
-    /// The time of the schedule since which it is open at `now`.
+    /// The schedule time since which the window is open at `now`.
     fn open_since(&self, now: Timestamp) -> Option<Timestamp> {
         let earliest = now.checked_sub(self.duration).ok()?;
         self.schedule.next(earliest).filter(|begins| *begins <= now)
     }
 
-    /// When it closes, if it is open at `now` and ever does.
+    /// When the window that is open at `now` closes. `None` if it is closed or never closes.
     fn closes(&self, now: Timestamp) -> Option<Timestamp> {
         let mut begins = self.open_since(now)?;
         for _ in 0..OVERLAPS_MAX {
@@ -178,14 +180,14 @@ impl Budget {
     }
 }
 
-/// The least of what the budgets in force allow.
+/// The lowest allowance of the budgets in force.
 fn allowed(budgets: &[Budget], reason: DisruptionReason, instances: u32, at: Timestamp) -> u32 {
     let in_force = budgets.iter().filter(|budget| budget.is_about(reason) && budget.in_force(at));
     let count = |budget: &Budget| budget.nodes.of(instances as usize) as u32;
     in_force.map(count).min().unwrap_or(UNLIMITED).min(UNLIMITED)
 }
 
-/// When more is allowed than at `now`. Budgets only limit, so that is when a window closes.
+/// When more is allowed than at `now`. Budgets only limit, so more is allowed when a window closes.
 fn opens(
     budgets: &[Budget],
     reason: DisruptionReason,
@@ -201,7 +203,7 @@ fn opens(
         windows.retain(|window| {
             let end = window.closes(at);
             ends.extend(end);
-            // Finding out that one which is open never closes is dear, and done once.
+            // It is expensive to find that an open window never closes, so it is done once.
             end.is_some() || window.open_since(at).is_none()
         });
         at = ends.into_iter().min()?;
@@ -212,11 +214,11 @@ fn opens(
     None
 }
 
-/// What is left of all budgets while commands are made.
+/// The allowances that are left while commands are decided.
 #[derive(Debug)]
 pub(super) struct Ledger {
     allowances: Vec<Allowance>,
-    /// Instances of each pool that this pass has taken.
+    /// Instances of each pool that this pass removes.
     taken: BTreeMap<String, u32>,
 }
 
@@ -225,29 +227,29 @@ impl Ledger {
         Self { allowances: allowances(snapshot, fleet), taken: BTreeMap::new() }
     }
 
-    /// How many more instances of a pool may go.
+    /// How many more instances of a pool may be removed.
     pub(super) fn left(&self, pool: &str, reason: DisruptionReason) -> u32 {
         let Some(allowance) = self.allowance(pool, reason) else { return 0 };
         allowance.allowed.saturating_sub(allowance.consuming).saturating_sub(self.taken(pool))
     }
 
-    /// One more instance of a pool goes.
+    /// Counts one more removed instance of a pool.
     pub(super) fn take(&mut self, pool: &str) {
         *self.taken.entry(pool.to_owned()).or_default() += 1;
     }
 
-    /// How many instances of a pool this pass has taken.
+    /// How many instances of a pool this pass removes.
     pub(super) fn taken(&self, pool: &str) -> u32 {
         self.taken.get(pool).copied().unwrap_or_default()
     }
 
-    /// How many of the instances that a pool is to have have not joined, or are gone.
+    /// How many of a static pool's replicas have not joined or are gone.
     pub(super) fn missing(&self, pool: &str, replicas: u32) -> u32 {
         let joined = self.allowances.iter().find(|each| each.pool == pool);
         replicas.saturating_sub(joined.map_or(0, |each| each.instances))
     }
 
-    /// Of `instances`, given with their pools, those that may go together, the first first.
+    /// The first of `instances` that budgets allow together. Each is given with its pool.
     pub(super) fn within<'p, M>(
         &self,
         instances: impl IntoIterator<Item = (M, &'p str)>,
@@ -263,7 +265,7 @@ impl Ledger {
         affordable.map(|(instance, _)| instance).collect()
     }
 
-    /// Why no instance of a pool may go.
+    /// The reason why no more instances of a pool may be removed.
     pub(super) fn refusal(&self, pool: &str, reason: DisruptionReason) -> Reason {
         let Some(allowance) = self.allowance(pool, reason) else {
             return Reason::new(ReasonId::PoolNotFound, format!("there is no NodePool {pool:?}"))
@@ -304,7 +306,7 @@ impl Ledger {
         }
     }
 
-    /// What all budgets came to before anything was taken.
+    /// The allowances before any instance was taken.
     pub(super) fn into_allowances(self) -> Vec<Allowance> {
         self.allowances
     }

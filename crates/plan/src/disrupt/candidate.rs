@@ -1,4 +1,4 @@
-//! Instances that could go, and what keeps the others.
+//! Instances that could be removed, and the reasons why others cannot.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ use super::{
     simulate::{Simulator, is_busy},
 };
 
-/// How many pods of an instance are named one by one.
+/// How many kept pods of an instance are listed one by one. The value was chosen so that a message stays short.
 const PODS_NAMED_MAX: usize = 5;
 
-/// What is looked at.
+/// The input of a pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scene<'s> {
     pub(super) snapshot: &'s Snapshot,
@@ -32,7 +32,7 @@ pub(super) struct Scene<'s> {
     pub(super) settings: DisruptionSettings,
 }
 
-/// An instance of ours that could go, as far as the instance itself and its pool are concerned.
+/// An instance of ours that could be removed, as far as the instance and its pool are concerned.
 #[derive(Debug, Clone)]
 pub(super) struct Removable<'s> {
     /// Its position in the snapshot.
@@ -43,18 +43,18 @@ pub(super) struct Removable<'s> {
     pub(super) pool: &'s str,
     pub(super) rules: &'s PoolRules,
     pub(super) instance_type: Option<&'s InstanceType>,
-    /// What an hour costs; 0 if nobody knows.
+    /// Price per hour; 0 if it is unknown.
     pub(super) price: f64,
-    /// How dear it is to move its pods: 1 for nothing at all, and more for each pod.
+    /// Eviction cost: 1, plus the cost of each pod that moves.
     pub(super) cost: f64,
-    /// Whether room on it is kept for a `CapacityBuffer`, and for which pod of it.
+    /// The pod of a `CapacityBuffer` that keeps capacity on this instance.
     buffer: Option<&'s Pod>,
-    /// What keeps its pods where they are.
+    /// The reasons why its pods must stay.
     pub(super) held: Vec<Reason>,
 }
 
 impl<'s> Scene<'s> {
-    /// Instances of ours with their positions.
+    /// Instances with a NodeClaim, with their positions.
     pub(super) fn ours(
         self,
     ) -> impl Iterator<Item = (usize, &'s Node, &'s Instance, &'s ClaimFacts)> {
@@ -64,7 +64,7 @@ impl<'s> Scene<'s> {
         })
     }
 
-    /// The instance at a position as one that could go, or the first thing that keeps it.
+    /// The instance at a position, or the first reason why it cannot be removed.
     pub(super) fn removable(
         self,
         at: usize,
@@ -134,7 +134,7 @@ impl<'s> Scene<'s> {
         };
         let known = self.snapshot.pools.iter().any(|each| each.name == pool);
         let Some(rules) = self.fleet.pools.get(pool).filter(|_| known) else {
-            // COMPAT: upstream leaves such instances alone without a word (defect 20).
+            // COMPAT: upstream gives no reason for such instances (defect 20).
             let reason = Reason::new(
                 ReasonId::PoolNotFound,
                 format!("{name} belongs to NodePool {pool:?}, which does not exist"),
@@ -166,7 +166,7 @@ impl<'s> Scene<'s> {
         })
     }
 
-    /// Who has paused the removal of a pool's instances.
+    /// The reason if the removal of a pool's instances is paused.
     pub(super) fn paused(self, pool: Option<&str>) -> Option<Reason> {
         let of_pool = || self.fleet.pools.get(pool?)?.paused.as_ref();
         let paused = self.fleet.paused.as_ref().or_else(of_pool)?;
@@ -174,7 +174,7 @@ impl<'s> Scene<'s> {
         Some(reason.with("by", &paused.by).with("on", &paused.on))
     }
 
-    /// What each pool's instances cost together, and how dear it would be to move all their pods.
+    /// The price and eviction cost of each pool's instances.
     pub(super) fn totals(self) -> BTreeMap<&'s str, Totals> {
         let mut totals: BTreeMap<&str, Totals> = BTreeMap::new();
         for (_, node, instance, _) in self.ours().filter(|(_, node, ..)| !node.leaving) {
@@ -182,7 +182,7 @@ impl<'s> Scene<'s> {
             let rules = self.fleet.pools.get(pool);
             let total = totals.entry(pool).or_default();
             total.unrest.instances += 1;
-            // One that may go in a moment is not quiet either: with it there are better moves.
+            // An instance that cannot be consolidated yet is busy too: later it may allow better moves.
             let may_go_later = instance.claim.as_ref().is_some_and(|claim| !claim.consolidatable);
             let is_busy = |rules: &PoolRules| {
                 is_busy(instance, rules, self.fleet.now)
@@ -206,7 +206,7 @@ impl<'s> Scene<'s> {
     }
 }
 
-/// Whether an instance that is not quiet yet is empty, and goes for it in a moment.
+/// Whether an instance is busy, empty, and about to be removed.
 fn goes_soon(node: &Node, instance: &Instance, rules: &PoolRules, now: Timestamp) -> bool {
     let soon = now.checked_add(patience::WAIT).unwrap_or(Timestamp::MAX);
     let is_quiet_soon = node.initialized && !is_busy(instance, rules, soon);
@@ -215,13 +215,13 @@ fn goes_soon(node: &Node, instance: &Instance, rules: &PoolRules, now: Timestamp
     is_empty && is_quiet_soon && !is_needed
 }
 
-/// What all instances of a pool come to.
+/// The totals over all instances of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Totals {
     pub(super) price: f64,
     pub(super) cost: f64,
     pub(super) unrest: Unrest,
-    /// What that leads to.
+    /// How the pool is treated because of `unrest`.
     pub(super) patience: Option<Patience>,
 }
 
@@ -230,7 +230,7 @@ impl<'s> Removable<'s> {
         self.node.name()
     }
 
-    /// How much is saved for how much moving; the best come first.
+    /// Price divided by eviction cost. The highest ratio comes first.
     pub(super) fn ratio(&self) -> f64 {
         self.price / self.cost
     }
@@ -239,10 +239,10 @@ impl<'s> Removable<'s> {
         self.rules.replicas.is_some()
     }
 
-    /// Whether nothing would have to start again elsewhere.
+    /// Whether no pod would have to start again elsewhere.
     ///
-    /// COMPAT: upstream also takes an instance for empty whose pods all ask to go first; they would be
-    /// evicted without anybody having looked for a place.
+    /// COMPAT: upstream also treats an instance as empty if none of its pods has a positive eviction cost. Such pods
+    /// would be evicted without a place.
     pub(super) fn is_empty(&self) -> bool {
         !self.instance.pods.iter().any(|facts| facts.reschedulable)
     }
@@ -260,7 +260,7 @@ impl<'s> Removable<'s> {
         self.pods().filter(|(_, facts)| facts.movable).map(|(pod, _)| pod)
     }
 
-    /// `namespace/name` of the pods that nobody would start again.
+    /// `namespace/name` of the pods without a controller. Nothing starts them again.
     pub(super) fn bare(&self) -> impl Iterator<Item = String> {
         self.pods().filter(|(_, facts)| facts.bare && facts.reschedulable).map(|(pod, _)| pod.key())
     }
@@ -278,8 +278,7 @@ impl<'s> Removable<'s> {
         }
     }
 
-    /// Whether it may be removed for being empty. An instance that is not empty is refused without a
-    /// reason.
+    /// Whether it may be removed because it is empty. An instance that is not empty is refused without a reason.
     pub(super) fn may_go_empty(&self, fleet: &Fleet) -> Result<(), Option<Reason>> {
         if !self.is_empty() {
             return Err(None);
@@ -289,8 +288,7 @@ impl<'s> Removable<'s> {
         reason.map_or(Ok(()), |reason| Err(Some(reason)))
     }
 
-    /// Whether it may be removed because its pods fit elsewhere. An instance that is empty is refused
-    /// without a reason.
+    /// Whether it may be removed because its pods fit elsewhere. An empty instance is refused without a reason.
     pub(super) fn may_be_consolidated(&self, fleet: &Fleet) -> Result<(), Option<Reason>> {
         if self.is_empty() {
             return Err(None);
@@ -301,21 +299,21 @@ impl<'s> Removable<'s> {
         reason.map_or(Ok(()), |reason| Err(Some(reason)))
     }
 
-    /// Whether it may be replaced because it is not what its pool wants. An instance that is, or whose
-    /// pool is of the other kind, is refused without a reason.
+    /// Whether it may be replaced because it has drifted. It is refused without a reason if it has not drifted, or
+    /// if its pool is of the other kind.
     pub(super) fn may_drift(&self, of_static_pool: bool) -> Result<(), Option<Reason>> {
         if self.claim.drifted.is_none() || self.is_static() != of_static_pool {
             return Err(None);
         }
-        // Pods that are protected delay the removal of an instance whose pods are removed by force in
-        // the end, but do not forbid it.
+        // Protected pods only delay the removal if the claim has a terminationGracePeriod: they are evicted by
+        // force in the end.
         match self.held.first() {
             Some(reason) if !self.claim.has_grace_period => Err(Some(reason.clone())),
             _ => Ok(()),
         }
     }
 
-    /// Static pools and pools without consolidation give up nothing.
+    /// Static pools and pools without consolidation keep all their instances.
     fn kept_by_pool(&self) -> Option<Reason> {
         let pool = self.pool;
         let (id, message) = if let Some(replicas) = self.rules.replicas {
@@ -410,11 +408,11 @@ impl<'s> Removable<'s> {
     }
 }
 
-/// What an instance costs an hour, whether another could be had for that or not.
+/// The hourly price of an instance, whether its offering is available now or not.
 pub(super) fn price(node: &Node, instance_type: &InstanceType) -> f64 {
     let is = |requirements: &joiner_core::requirement::Requirements, key: &str| {
-        let own = requirements.get(key).and_then(|own| own.single());
-        own.is_some() && own == node.labels.get(key).map(String::as_str)
+        let value = requirements.get(key).and_then(|required| required.single());
+        value.is_some() && value == node.labels.get(key).map(String::as_str)
     };
     let mut offerings = instance_type.offerings.iter();
     let offering = offerings
@@ -430,7 +428,7 @@ fn moving_cost(instance: &Instance) -> f64 {
     moving.fold(1.0, |sum, facts| sum + facts.eviction_cost.max(0.0))
 }
 
-/// What keeps pods where they are, pod by pod.
+/// The reasons why pods must stay, pod by pod.
 fn held(node: &Node, instance: &Instance) -> Vec<Reason> {
     let pods = node.pods.iter().zip(&instance.pods);
     let kept = pods.filter_map(|(pod, facts)| Some((pod.key(), facts.kept_by.as_ref()?)));

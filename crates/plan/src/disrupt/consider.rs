@@ -1,5 +1,5 @@
-//! What nobody asks who decides: what would happen if one instance went, whatever keeps it, and where pods go that are
-//! not looked at.
+//! Questions for explanations alone: what would happen if one instance were removed, and where pods of static pools
+//! go. Decisions do not use these answers.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ use super::{
 };
 use crate::drain::{Moves, about};
 
-/// Where the pods of an instance, by its position in the snapshot, would be if it went after
-/// `commands` have been carried out, and if nothing kept its pods. It is looked at as consolidation
-/// does: instances that are on their way or have just changed take no pods.
+/// Where the pods of an instance would be if it were removed after `commands`, and if nothing kept its pods. The
+/// instance is given by its position in the snapshot. As in consolidation, instances that are not ready or were
+/// busy recently take no pods.
 pub fn consider(
     snapshot: &Snapshot,
     fleet: &Fleet,
@@ -44,9 +44,8 @@ pub fn consider(
     Moves { existing: outcome.existing, claims: outcome.claims, unplaced }
 }
 
-/// Says where pods go, too, of those commands that are decided without looking at them: those about pools that keep a
-/// fixed number of instances. Pods that fit on no other instance are taken to go to the one that comes in their instance's
-/// place.
+/// Adds the places of pods to commands for static pools, which are decided without them. Pods that fit on no other
+/// instance are expected on the instance that replaces theirs.
 pub fn tell_places(
     snapshot: &Snapshot,
     fleet: &Fleet,
@@ -63,7 +62,7 @@ pub fn tell_places(
     for command in commands.iter().filter(|command| !is_static(command)) {
         carry_out(&mut simulator, snapshot, command);
     }
-    // All of them at once: none of them has a place for the pods of another.
+    // All of them at once, because none of them can take the pods of another.
     let outcome = simulator.without(&fixed, Question::default());
     for command in commands.iter_mut().filter(|command| is_static(&&**command)) {
         let mut pods: BTreeSet<String> = BTreeSet::new();
@@ -81,15 +80,18 @@ pub fn tell_places(
     }
 }
 
-/// The instances of a command are gone, and their pods where it sends them.
+/// Simulates the command: its instances are removed, and their pods move.
 fn carry_out(simulator: &mut Simulator<'_>, snapshot: &Snapshot, command: &Command) {
     let respect_quiet = matches!(command.method, Method::MultiNode | Method::SingleNode);
     let instances: Vec<usize> = going(snapshot, command).collect();
     simulator.commit(&instances, Question { respect_quiet, claims_max: None });
 }
 
-/// Positions of the instances that a command is about.
-fn going<'a>(snapshot: &'a Snapshot, command: &'a Command) -> impl Iterator<Item = usize> + 'a {
+/// Positions of the instances that a command removes.
+fn going<'input>(
+    snapshot: &'input Snapshot,
+    command: &'input Command,
+) -> impl Iterator<Item = usize> + 'input {
     let goes = |node: &Node| {
         let mut candidates = command.candidates.iter();
         candidates.any(|candidate| node.claim.as_ref() == Some(&candidate.node_claim))
@@ -98,7 +100,7 @@ fn going<'a>(snapshot: &'a Snapshot, command: &'a Command) -> impl Iterator<Item
     nodes.filter(move |(_, node)| goes(node)).map(|(at, _)| at)
 }
 
-/// What an instance costs an hour; nothing where its type is not known.
+/// The hourly price of an instance. `None` if its type is unknown.
 pub fn price(snapshot: &Snapshot, node: &Node) -> Option<f64> {
     let types = snapshot.catalog.types(node.pool.as_deref()?);
     let named = node.labels.get(label::INSTANCE_TYPE)?;
@@ -163,8 +165,8 @@ mod tests {
         assert_eq!((moves.existing.len(), moves.claims.len()), (0, 1));
     }
 
-    /// Two drifted instances of a pool that keeps two, and one of another pool that has room for one of their pods: the
-    /// larger one, which is placed first.
+    /// Two drifted instances of a static pool with two replicas. An instance of another pool has room for one of
+    /// their pods: the larger one, which is placed first.
     #[test]
     fn pods_of_a_static_pool_go_where_there_is_room_and_else_to_the_instance_that_comes() {
         let fixed = |name: &str, of: &str, cpu: &str| {

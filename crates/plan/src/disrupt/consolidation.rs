@@ -1,4 +1,4 @@
-//! Instances whose pods fit elsewhere, or on one or two instances that are cheaper, go.
+//! Consolidation: instances are removed if their pods fit elsewhere, or on one or two cheaper instances.
 
 mod sets;
 mod steady;
@@ -25,14 +25,17 @@ use super::{
 
 const REASON: DisruptionReason = DisruptionReason::Underutilized;
 
-/// How many instances may come, for however many go.
+/// How many new instances a command may create, however many it removes. Two was chosen and not measured separately:
+/// more would save more, but a command removes nothing before all its new instances are ready.
 ///
-/// COMPAT: upstream lets one come. More come only where that is worth the moving.
+/// COMPAT: upstream creates one at most. A second is created only where the savings are worth the evictions.
 pub(super) const COME_MAX: usize = 2;
 
 pub(super) const QUESTION: Question = Question { respect_quiet: true, claims_max: Some(COME_MAX) };
 
-/// Up to how many instances that may go at once sets are looked for in every way there is.
+/// Up to this many candidates within budgets, every kind of set is tried. Above it, each simulation is expensive,
+/// and fewer sets are tried. The value was chosen and not measured separately: it bounds the time of a pass in
+/// large clusters.
 const THOROUGH_MAX: usize = 256;
 
 /// Why instances cannot go together.
@@ -49,7 +52,7 @@ impl From<Reason> for Refusal {
     }
 }
 
-/// Whether it pays that the instances of `set` go, given what happens to their pods.
+/// Whether the removal of `set` pays, given the simulated outcome for its pods.
 pub(super) fn judge(
     pass: &Pass<'_>,
     set: &[&Removable<'_>],
@@ -79,7 +82,7 @@ pub(super) fn judge(
     Ok(Proposal { replacements, destinations: outcome.existing, savings, score, scores })
 }
 
-/// What instances cost, less what comes in their place.
+/// The price of the removed instances, less that of their replacements.
 pub(super) fn savings(set: &[&Removable<'_>], replacements: &[PlannedClaim]) -> f64 {
     let price = set.iter().fold(0.0, |sum, each| sum + each.price);
     replacements.iter().fold(price, |left, claim| left - claim.price)
@@ -90,7 +93,7 @@ fn more_than_one(instances: usize, why: &str) -> Reason {
     Reason::new(ReasonId::MoveReplacementsMoreThanOne, message).with("instances", instances)
 }
 
-/// Several instances together, as often as there is something to gain: what is worth most, then again on what is left.
+/// Removes several instances together, repeatedly: the best set first, then the best of the rest.
 pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let mut candidates = settled_candidates(pass);
     let all = candidates.len();
@@ -107,14 +110,15 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
             let looked_at: BTreeSet<usize> = found.set.iter().map(|each| each.at).collect();
             steady::part(pass, found).ok_or(looked_at)
         });
-        // Where each question is dear, the rest is looked at one by one as soon as the scheduler is in the way.
+        // Each simulation is expensive here. Once the scheduler would undo part of a set, the rest is judged one by
+        // one.
         let is_last = !is_thorough && steady.as_ref().map_or(0, |found| found.set.len()) < wanted;
         match steady {
             Ok(Found { set, proposal, .. }) => {
                 let reason = tell::underutilized(&set, &proposal);
                 pass.decide(Method::MultiNode, &set, QUESTION, proposal, reason);
             }
-            // Each of them is looked at alone afterwards.
+            // Each of them is judged alone afterwards.
             Err(alone) => candidates.retain(|each| !alone.contains(&each.at)),
         }
         if is_last {
@@ -123,8 +127,8 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
     }
 }
 
-/// The first command, looked for as Karpenter does: its longest run of instances that can go together, or the first instance
-/// that can go alone.
+/// The first command, found as Karpenter does: its longest prefix of instances that can be removed together, or the
+/// first that can be removed alone.
 pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
     let candidates;
     let found = if method == Method::MultiNode {
@@ -143,7 +147,7 @@ pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
     }
 }
 
-/// What could be done about several instances; why nothing can be is not found out.
+/// The possible command for several instances. A refusal is not explained.
 fn together<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal> {
     if !pass.room.may_hold(set.iter().map(|each| each.at)) {
         return None;
@@ -157,9 +161,9 @@ fn ask<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Result<Proposal, Refu
     judge(pass, set, outcome)
 }
 
-/// Instances one by one, those that save most first; pools take turns.
+/// Removes instances one by one, the highest savings first; pools take turns.
 ///
-/// Karpenter takes the first that can go. Its place is then taken, and a better one may have none left.
+/// Karpenter takes the first that can be removed. That may use up the capacity that a better one needs.
 pub(super) fn decide_single(pass: &mut Pass<'_>) {
     let candidates = sorted_candidates(pass);
     let mut promising = Vec::new();
@@ -168,14 +172,14 @@ pub(super) fn decide_single(pass: &mut Pass<'_>) {
             promising.push((each, proposal.savings));
         }
     }
-    promising.sort_by(|(a, savings_a), (b, savings_b)| {
-        savings_b.total_cmp(savings_a).then_with(|| by_cost(a, b))
+    promising.sort_by(|(left, left_savings), (right, right_savings)| {
+        right_savings.total_cmp(left_savings).then_with(|| by_cost(left, right))
     });
     for each in in_turns(promising.into_iter().map(|(each, _)| each).collect()) {
         if !pass.is_free(each.at) {
             continue;
         }
-        // What was decided in between may have taken its place.
+        // A command that was decided since may have taken the capacity.
         let Some(proposal) = steadily_alone(pass, &each) else { continue };
         let set = [&each];
         let reason = tell::underutilized(&set, &proposal);
@@ -183,7 +187,7 @@ pub(super) fn decide_single(pass: &mut Pass<'_>) {
     }
 }
 
-/// Instances that may be consolidated, in Karpenter's order.
+/// Candidates of consolidation in Karpenter's order.
 fn sorted_candidates<'s>(pass: &mut Pass<'s>) -> Vec<Removable<'s>> {
     let fleet = pass.scene.fleet;
     let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
@@ -191,7 +195,7 @@ fn sorted_candidates<'s>(pass: &mut Pass<'s>) -> Vec<Removable<'s>> {
     candidates
 }
 
-/// Those of pools that are not waited for. Each of the others is told why it stays when it is looked at alone.
+/// Candidates of pools that are settled. The others get their reason when they are judged alone.
 fn settled_candidates<'s>(pass: &mut Pass<'s>) -> Vec<Removable<'s>> {
     let mut candidates = sorted_candidates(pass);
     candidates.retain(|each| {
@@ -201,7 +205,8 @@ fn settled_candidates<'s>(pass: &mut Pass<'s>) -> Vec<Removable<'s>> {
     candidates
 }
 
-/// What could be done about one instance, wherever the scheduler puts its pods. If nothing, it gets its reason.
+/// The possible command for one instance, if it also works with the scheduler's placement. Otherwise the reason is
+/// recorded.
 fn steadily_alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>) -> Option<Proposal> {
     let proposal = alone(pass, each)?;
     match hold_as_scheduled(pass, &[each], &proposal) {
@@ -213,14 +218,14 @@ fn steadily_alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>) -> Option<Propo
     }
 }
 
-/// What could be done about one instance. If nothing, it gets its reason.
+/// The possible command for one instance. Otherwise the reason is recorded.
 fn alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>) -> Option<Proposal> {
     let set = [each];
     if pass.ledger.left(each.pool, REASON) == 0 {
         pass.stays_by_budget(each, REASON);
         return None;
     }
-    // What saves most is that nothing comes in its place.
+    // Removal without a replacement saves most. If even that is refused, no simulation is needed.
     let asked = balanced::approve(&set, each.price, &pass.totals)
         .map_err(Refusal::from)
         .and_then(|_| ask(pass, &set));

@@ -1,19 +1,20 @@
-//! Schedules of budgets: five fields, as cron has them, in UTC.
+//! Schedules of budgets: the five fields of cron, in UTC.
 
 use std::fmt::Display;
 
 use jiff::{Timestamp, ToSpan, civil::Date, tz::Offset};
 
-/// When something begins.
+/// The times at which a window opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Schedule {
-    /// One bit for each minute of an hour, and so on.
+    /// One bit for each allowed value, here and in the other fields.
     minutes: u64,
     hours: u64,
     days: u64,
     months: u64,
     weekdays: u64,
-    /// Whether a day suits when either of its two fields does. Where one of them is open, both must.
+    /// Whether a day matches if either its day of month or its weekday does. If one of the two is `*`, both must
+    /// match.
     either_day: bool,
 }
 
@@ -33,7 +34,7 @@ const MONTH: Field = Field { name: "month", least: 1, most: 12, names: MONTHS };
 const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const WEEKDAY: Field = Field { name: "day of week", least: 0, most: 6, names: WEEKDAYS };
 
-/// Words for schedules that are wanted often.
+/// Named schedules.
 const WORDS: &[(&str, &str)] = &[
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
@@ -44,11 +45,11 @@ const WORDS: &[(&str, &str)] = &[
     ("@hourly", "0 * * * *"),
 ];
 
-/// Between two leap days there are eight years at most.
+/// How many days are searched for the next time. Two leap days are at most eight years apart.
 const DAYS_AHEAD_MAX: usize = 9 * 366;
 
 impl Schedule {
-    /// Reads a schedule; if it cannot be read, a phrase that says why.
+    /// Parses a schedule. The error is a phrase that says what is wrong.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let fields = if text.starts_with('@') {
@@ -82,7 +83,7 @@ impl Schedule {
         })
     }
 
-    /// The first time after `after`; nothing if there is none, as for the 30th of February.
+    /// The first time after `after`. `None` if there is none, as for February 30th.
     pub(super) fn next(&self, after: Timestamp) -> Option<Timestamp> {
         let minute = Offset::UTC.to_datetime(after).with().second(0).subsec_nanosecond(0).build();
         let first = minute.ok()?.checked_add(1.minute()).ok()?;
@@ -123,19 +124,20 @@ fn has(bits: u64, bit: i8) -> bool {
 }
 
 impl Field {
-    /// The values of a field as bits, and whether it is open.
+    /// The values of a field as bits, and whether the field is `*`.
     fn read(&self, text: &str) -> Result<(u64, bool), String> {
         let (mut bits, mut open) = (0, false);
         for part in text.split(',') {
-            let (own, all) = self.read_part(part)?;
-            bits |= own;
+            let (values, all) = self.read_part(part)?;
+            bits |= values;
             open |= all;
         }
         Ok((bits, open))
     }
 
     fn read_part(&self, part: &str) -> Result<(u64, bool), String> {
-        let (range, step) = part.split_once('/').map_or((part, None), |(r, s)| (r, Some(s)));
+        let (range, step) =
+            part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
         let step = match step {
             None => 1,
             Some(text) => match text.parse::<u32>() {
@@ -147,7 +149,7 @@ impl Field {
         let (first, last) = match range.split_once('-') {
             _ if open => (self.least, self.most),
             Some((first, last)) => (self.value(first, part)?, self.value(last, part)?),
-            // With a step, a single value is where to begin.
+            // A single value with a step is the start of a range.
             None if part.contains('/') => (self.value(range, part)?, self.most),
             None => {
                 let value = self.value(range, part)?;

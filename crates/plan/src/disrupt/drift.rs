@@ -1,4 +1,4 @@
-//! Instances that are not what their pool wants are replaced.
+//! Replacement of drifted instances.
 
 use joiner_core::{
     disruption::{DisruptionReason, Method},
@@ -18,8 +18,7 @@ use crate::static_claim;
 
 const REASON: DisruptionReason = DisruptionReason::Drifted;
 
-/// Pools that keep a fixed number of instances: one comes for each that goes, and pods are not looked
-/// at.
+/// Static pools: each drifted instance is replaced by a new one, without looking at its pods.
 pub(super) fn decide_static(pass: &mut Pass<'_>) {
     let drifted = in_order(pass.candidates(|each| each.may_drift(true)));
     for each in drifted {
@@ -40,7 +39,7 @@ pub(super) fn decide_static(pass: &mut Pass<'_>) {
         let proposal = Proposal {
             replacements: successor.into_iter().collect(),
             destinations: Vec::new(),
-            // Another one comes in its place.
+            // The replacement costs as much.
             savings: 0.0,
             score: 0.0,
             scores: Vec::new(),
@@ -50,8 +49,8 @@ pub(super) fn decide_static(pass: &mut Pass<'_>) {
     }
 }
 
-/// The instance that comes before one of a static pool goes. None does where the pool has no room for one more and its
-/// owner has said so: it fills up again by itself.
+/// The instance that replaces one of a static pool. `None` if the pool has no room for one more and may delete
+/// first: the pool is filled up again afterwards.
 fn successor(pass: &Pass<'_>, each: &Removable<'_>) -> Result<Option<PlannedClaim>, Reason> {
     let (snapshot, name) = (pass.scene.snapshot, each.pool);
     let pool = snapshot.pools.iter().find(|pool| pool.name == name);
@@ -71,7 +70,7 @@ fn successor(pass: &Pass<'_>, each: &Removable<'_>) -> Result<Option<PlannedClai
     if room(pass, each)? {
         return Ok(pool.map(|pool| static_claim(pool, &snapshot.catalog.well_known)));
     }
-    // Whoever has gone before and is not back yet is away as well, though no budget counts it.
+    // Instances that were deleted and not replaced yet are missing too. No budget counts them.
     let replicas = each.rules.replicas.unwrap_or_default();
     let missing = pass.ledger.missing(name, replicas);
     if missing > 0 && pass.ledger.left(name, REASON) <= missing {
@@ -85,13 +84,13 @@ fn successor(pass: &Pass<'_>, each: &Removable<'_>) -> Result<Option<PlannedClai
     Ok(None)
 }
 
-/// Whether a static pool has room for one instance more than it keeps. Where it has none, its instances
-/// go first if its owner has said so.
+/// Whether a static pool has room for one instance more than its replicas. If it has none and may delete first, the
+/// answer is no. Otherwise it is the reason why the instance stays.
 fn room(pass: &Pass<'_>, each: &Removable<'_>) -> Result<bool, Reason> {
     let pool = each.pool;
     let claims = pass.scene.ours().filter(|(_, node, ..)| node.pool.as_deref() == Some(pool));
     let (leaving, staying): (Vec<_>, Vec<_>) = claims.partition(|(_, node, ..)| node.leaving);
-    // Instances that this pass has decided to replace come twice until they are gone.
+    // Instances that this pass replaces exist twice until the old ones are gone.
     let coming = pass.ledger.taken(pool) as usize;
     let replicas = each.rules.replicas.unwrap_or_default() as usize;
     if staying.len() > replicas {
@@ -158,8 +157,8 @@ pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
     }
 }
 
-/// Instances without pods first, then those that drifted first; pools take turns, so that one whose
-/// instances cannot be replaced does not keep the others waiting.
+/// Empty instances first, then the oldest drift. Pools take turns, so that a pool whose instances cannot be
+/// replaced does not block the others.
 fn in_order(mut drifted: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
     drifted.sort_by_key(|each| {
         let since = each.claim.drifted.as_ref().map(|drifted| drifted.since);
@@ -168,10 +167,9 @@ fn in_order(mut drifted: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
     in_turns(drifted)
 }
 
-/// Whether an instance stays for now because replacing one of its pool has failed.
+/// Whether an instance stays for now because a replacement in its pool has failed.
 ///
-/// COMPAT: upstream tries an instance that cannot be replaced again and again, before any other
-/// (defect 12).
+/// COMPAT: upstream retries an instance that cannot be replaced before all others (defect 12).
 fn waits_after_failure(pass: &mut Pass<'_>, each: &Removable<'_>) -> bool {
     let resumes = each.rules.drift_resumes.filter(|at| *at > pass.scene.fleet.now);
     let Some(resumes) = resumes else { return false };

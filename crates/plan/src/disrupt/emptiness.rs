@@ -1,4 +1,4 @@
-//! Instances that hold nothing go.
+//! Removal of empty instances.
 
 use joiner_core::disruption::{DisruptionReason, Method};
 

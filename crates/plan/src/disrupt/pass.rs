@@ -1,4 +1,4 @@
-//! One pass over all instances: what was found out, what was decided, and what is left to decide on.
+//! One pass over all instances: what is known, what is decided, and what is still open.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -21,11 +21,10 @@ use super::{
     simulate::{Outcome, Question, Simulator},
 };
 
-/// Of how many instances a pass finds out why their pods would have no place. Finding out is dear,
-/// and one answer is much like the next.
+/// For how many instances a pass explains in detail why their pods have no place. Each explanation is expensive,
+/// and most are alike. The value was chosen and not measured separately: more explanations make the pass slower.
 const EXPLAINED_MAX: usize = 32;
 
-/// A pass.
 #[derive(Debug)]
 pub(super) struct Pass<'s> {
     pub(super) scene: Scene<'s>,
@@ -33,11 +32,11 @@ pub(super) struct Pass<'s> {
     pub(super) ledger: Ledger,
     pub(super) room: Room,
     pub(super) totals: BTreeMap<&'s str, Totals>,
-    /// By position, the instances that nothing keeps so far.
+    /// By position, the instances that may be removed so far.
     pub(super) removable: BTreeMap<usize, Removable<'s>>,
     /// Positions of instances by name.
     positions: BTreeMap<&'s str, usize>,
-    /// What each instance does in a command of this pass.
+    /// The part of each instance in a command of this pass.
     parts: BTreeMap<usize, Part>,
     /// Why each instance stays.
     stays: BTreeMap<usize, Vec<Reason>>,
@@ -45,15 +44,15 @@ pub(super) struct Pass<'s> {
     explained: usize,
 }
 
-/// What an instance does in a command. It does so in one command only.
+/// The part of an instance in a command. Each instance has a part in one command at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Goes,
-    /// It receives pods of this instance, and perhaps of others.
+    /// It receives pods of this instance, and possibly of others.
     Receives(String),
 }
 
-/// What could be done about some instances.
+/// A possible command for a set of instances, with its savings.
 #[derive(Debug, Clone)]
 pub(super) struct Proposal {
     pub(super) replacements: Vec<PlannedClaim>,
@@ -111,7 +110,7 @@ impl<'s> Pass<'s> {
         pass
     }
 
-    /// Instances that `may` go, in order of position, whatever budgets say and whatever was decided.
+    /// The number of instances that `may` go, ignoring budgets and decisions.
     pub(super) fn eligible(
         &self,
         may: impl Fn(&Removable<'s>) -> Result<(), Option<Reason>>,
@@ -119,7 +118,7 @@ impl<'s> Pass<'s> {
         self.removable.values().filter(|each| may(each).is_ok()).count()
     }
 
-    /// Instances that `may` go and have no part in a command yet. The others get their reason.
+    /// Instances that `may` go and have no part in a command yet. The reason of each of the others is recorded.
     pub(super) fn candidates(
         &mut self,
         may: impl Fn(&Removable<'s>) -> Result<(), Option<Reason>>,
@@ -147,7 +146,7 @@ impl<'s> Pass<'s> {
     pub(super) fn stays(&mut self, at: usize, reasons: impl IntoIterator<Item = Reason>) {
         let known = self.stays.entry(at).or_default();
         for reason in reasons {
-            // Methods may find the same; whoever said it first knows most about it.
+            // Several methods may find the same reason. The first one is kept: it knows the most details.
             let is_new =
                 |other: &Reason| (other.id, &other.message) != (reason.id, &reason.message);
             if known.iter().all(is_new) {
@@ -156,13 +155,13 @@ impl<'s> Pass<'s> {
         }
     }
 
-    /// The instance stays because no more instances of its pool may go.
+    /// Records that the instance stays because its pool's budgets allow no more disruption.
     pub(super) fn stays_by_budget(&mut self, each: &Removable<'_>, reason: DisruptionReason) {
         let refusal = self.ledger.refusal(each.pool, reason);
         self.stays(each.at, [refusal]);
     }
 
-    /// Why the pods of these instances would have no place.
+    /// The reason why the pods of these instances would have no place.
     pub(super) fn homeless(
         &mut self,
         set: &[&Removable<'_>],
@@ -191,7 +190,7 @@ impl<'s> Pass<'s> {
         }
     }
 
-    /// Decides that instances go.
+    /// Adds a command that removes these instances.
     pub(super) fn decide(
         &mut self,
         method: Method,
@@ -214,7 +213,7 @@ impl<'s> Pass<'s> {
         });
     }
 
-    /// From now on the instances are gone, and those that take their pods are spoken for.
+    /// Treats the instances as removed. Those that receive their pods stay for the rest of the pass.
     pub(super) fn settle(
         &mut self,
         set: &[&Removable<'_>],
@@ -245,7 +244,7 @@ impl<'s> Pass<'s> {
         self.commands
     }
 
-    /// Instances that nobody has looked at are looked at in a later pass.
+    /// Records that instances which this pass has not judged are judged in a later pass.
     pub(super) fn rest_waits(&mut self) {
         let unseen = self.removable.values().filter(|each| {
             !self.parts.contains_key(&each.at) && !self.stays.contains_key(&each.at)
@@ -265,7 +264,7 @@ impl<'s> Pass<'s> {
         }
     }
 
-    /// Everything that was decided.
+    /// The result of the pass.
     pub(super) fn finish(mut self, eligible: Vec<(Method, usize)>) -> Disruptions {
         let removable = std::mem::take(&mut self.removable);
         for (at, each) in &removable {
@@ -280,8 +279,8 @@ impl<'s> Pass<'s> {
             if each.claim.drifted.is_some()
                 && let Some(reasons) = self.stays.get_mut(at)
             {
-                // Whoever waits for it to be replaced wants to know what is in the way of that. That nothing is to be
-                // saved by it comes after.
+                // For a drifted instance, reasons that prevent its replacement come first. Reasons about savings
+                // come last.
                 reasons.sort_by_key(|reason| is_about_saving(reason.id));
             }
         }
@@ -296,7 +295,7 @@ impl<'s> Pass<'s> {
                 reasons: self.stays.remove(&at).unwrap_or_default(),
             });
         }
-        staying.sort_by(|a, b| (&a.node, &a.claim).cmp(&(&b.node, &b.claim)));
+        staying.sort_by(|left, right| (&left.node, &left.claim).cmp(&(&right.node, &right.claim)));
         let restless = self.totals.into_iter().filter(|(_, totals)| totals.unrest.is_restless());
         let restless = restless.map(|(pool, totals)| Restless {
             node_pool: pool.to_owned(),
@@ -312,7 +311,7 @@ impl<'s> Pass<'s> {
     }
 }
 
-/// Whether a reason keeps an instance from going because it is not needed, and from nothing else.
+/// Whether a reason is only that removal saves nothing, or that the pool does not consolidate.
 fn is_about_saving(reason: ReasonId) -> bool {
     matches!(
         reason,
@@ -326,23 +325,23 @@ fn bare(pod: &str) -> Reason {
     Reason::new(ReasonId::PodBare, message).with("pod", pod)
 }
 
-/// The best savings for the least moving first; among equals by name.
-pub(super) fn by_ratio(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
-    b.ratio().total_cmp(&a.ratio()).then_with(|| a.name().cmp(b.name()))
+/// The best ratio of savings to eviction cost first; equal ones by name.
+pub(super) fn by_ratio(left: &Removable<'_>, right: &Removable<'_>) -> Ordering {
+    right.ratio().total_cmp(&left.ratio()).then_with(|| left.name().cmp(right.name()))
 }
 
-/// The dearest first; among equals by name.
-pub(super) fn by_price(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
-    b.price.total_cmp(&a.price).then_with(|| a.name().cmp(b.name()))
+/// The most expensive first; equal ones by name.
+pub(super) fn by_price(left: &Removable<'_>, right: &Removable<'_>) -> Ordering {
+    right.price.total_cmp(&left.price).then_with(|| left.name().cmp(right.name()))
 }
 
-/// Those whose pods are the least dear to move first; among equals the dearest instance.
-pub(super) fn by_cost(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
-    a.cost.total_cmp(&b.cost).then_with(|| by_price(a, b))
+/// The lowest eviction cost first; equal ones by price, the most expensive first.
+pub(super) fn by_cost(left: &Removable<'_>, right: &Removable<'_>) -> Ordering {
+    left.cost.total_cmp(&right.cost).then_with(|| by_price(left, right))
 }
 
-/// The first of each pool, then the second of each, and so on. Within a pool the order stays; pools
-/// take turns in the order in which they first occur.
+/// The first candidate of each pool, then the second of each, and so on. Within a pool the order stays. Pools take
+/// turns in the order of their first candidates.
 pub(super) fn in_turns(candidates: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
     let mut turns: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut keyed = Vec::with_capacity(candidates.len());

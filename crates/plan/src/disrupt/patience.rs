@@ -1,38 +1,44 @@
-//! Pools in which much happens are given time.
+//! Waiting before the pods of a restless pool are moved.
 //!
-//! While pods come, go and move, better moves show up in a moment, and what is moved now may have to move again. What is
-//! known once a change is over leads to far better moves. But a pool in which much always happens must become smaller
-//! too: it is waited for, then only moves are made that pay well, and in the end it is treated like any other.
+//! A pool is restless while pods come, go or move on many of its instances. Moves chosen meanwhile are often undone
+//! by the next change. Moves chosen after the change are far better. A pool that never settles must shrink too. So
+//! the planner first waits, then makes only moves that save much, and finally treats the pool like any other.
 //!
-//! An instance that has just become empty is such a change by itself. It goes in a moment; but to the scheduler it is the best
-//! place for whatever is moved before, and then it stays.
+//! An instance that has just become empty also makes its pool restless. It is removed soon, but until then the
+//! scheduler prefers it for every pod that moves. Then it stays.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::balanced::SCORE_MIN;
 
-/// Above one instance in so many that is not quiet a pool is restless.
+/// A pool is restless if more than one in `RESTLESS_SHARE` of its instances is busy. The value was chosen with D49
+/// of docs/compat.md and not measured separately: a smaller share makes more pools wait.
 const RESTLESS_SHARE: usize = 10;
-/// From this many on a change is under way, and not just somebody's jobs that come and go.
+/// From this number of busy instances on, the planner waits. Fewer are taken for ordinary jobs that start and end.
+/// The value was chosen with D49 and not measured separately: a smaller number delays consolidation of small pools.
 const MANY: usize = 5;
-/// How long a pool is waited for in which that is so.
+/// How long the planner waits at most. It is also how soon an empty instance must be removable to be waited for. The
+/// value was chosen with D49: the scale-ins of `basic` in docs/bench.md take one to two minutes. Waiting longer would
+/// delay savings in pools that never settle.
 pub(super) const WAIT: SignedDuration = SignedDuration::from_mins(5);
-/// How long after it became restless a pool is treated like any other.
+/// How long a pool is treated as restless at most. The value was chosen with D49 and not measured separately: a
+/// longer time avoids more repeated moves, but costs more in pools that never settle.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(15);
-/// The score of an instance that is used by a third less than others.
+/// The score required of moves in a pool that is still restless after `WAIT`. An instance of average price that is
+/// used by a third less than the average scores 1.5. The value was chosen with D49 and not measured separately.
 const UNSETTLED_SCORE_MIN: f64 = 1.5;
 
-/// How a restless pool is treated.
+/// How the pods of a restless pool are treated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Patience {
     /// None of its pods is moved.
     Wait { until: Timestamp },
-    /// Only moves with this score are made, whatever the pool's policy.
+    /// Only moves with at least this score are made, whatever the pool's policy.
     Pick { score_min: f64, until: Timestamp },
 }
 
 impl Patience {
-    /// Nothing for a pool that is like any other, for it is quiet or has been restless for long.
+    /// `None` if the pool is treated like any other: it is quiet, or has been restless for `PATIENCE`.
     pub(super) fn with(pool: Unrest, since: Timestamp, now: Timestamp) -> Option<Self> {
         if !pool.is_restless() {
             return None;
@@ -48,7 +54,7 @@ impl Patience {
         (now < pick).then_some(Self::Pick { score_min, until: pick })
     }
 
-    /// When there is less of it.
+    /// When this treatment ends.
     pub(super) fn until(self) -> Timestamp {
         match self {
             Self::Wait { until } | Self::Pick { until, .. } => until,
@@ -56,17 +62,17 @@ impl Patience {
     }
 }
 
-/// On how many of a pool's instances something has happened a short while ago.
+/// The number of a pool's instances that are busy: something has happened there within `consolidateAfter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Unrest {
     pub(super) busy: usize,
-    /// Those of them that hold nothing and go for it in a moment.
+    /// Busy instances that are empty and will be removed within [`WAIT`].
     pub(super) emptied: usize,
     pub(super) instances: usize,
 }
 
 impl Unrest {
-    /// Whether so much happens that what is best now is not best in a moment.
+    /// Whether the best moves are likely to change soon.
     pub(super) fn is_restless(self) -> bool {
         self.busy * RESTLESS_SHARE > self.instances || self.emptied > 0
     }
@@ -76,7 +82,7 @@ impl Unrest {
 mod tests {
     use super::*;
 
-    /// How a pool is treated that has been restless for so many minutes.
+    /// The treatment of a pool that has been restless for this many minutes.
     fn after(minutes: i64, busy: usize, instances: usize) -> Option<Patience> {
         let since = Timestamp::UNIX_EPOCH;
         let pool = Unrest { busy, emptied: 0, instances };
@@ -101,7 +107,7 @@ mod tests {
         let pool = Unrest { busy: 1, emptied: 1, instances: 1000 };
         let with = |since| Patience::with(pool, since, minute(0));
         assert_eq!(with(minute(0)), Some(Patience::Wait { until: minute(5) }));
-        // Where there is always one, everything else goes on.
+        // A pool in which an instance is always about to be removed still gets its other moves.
         let picks = Some(Patience::Pick { score_min: SCORE_MIN, until: minute(10) });
         assert_eq!([with(minute(-5)), with(minute(-15))], [picks, None]);
     }

@@ -1,4 +1,4 @@
-//! What a new instance may be launched as, so that it is cheaper than what it replaces.
+//! Which instance types a replacement may be launched as, so that it is cheaper than what it replaces.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,11 +12,12 @@ use joiner_core::{
 
 use super::candidate::Removable;
 
-/// With fewer cheaper types than this, a spot instance that replaces one would be the next to be
-/// replaced. Karpenter's number.
+/// Karpenter's limit: a spot instance is replaced by another spot instance only if at least this many cheaper types
+/// remain. With fewer, the replacement would soon be replaced as well.
 const SPOT_OPTIONS_MIN: usize = 15;
 
-/// Prices that differ by less are the same price, computed in another order.
+/// Prices that differ by less are equal: the difference comes from rounding. The value is far below any price and
+/// far above the rounding error of a sum.
 const PRICE_TOLERANCE: f64 = 1e-9;
 
 /// The types that a claim may still become.
@@ -27,8 +28,8 @@ struct Options<'s> {
     types: Vec<&'s InstanceType>,
 }
 
-/// The claims, narrowed to types with which they are cheaper together than the instances of `set`. What is between the two
-/// prices is shared out, so that each claim knows by itself how dear it may become.
+/// The claims, narrowed to types with which they cost less together than the instances of `set`. The savings are
+/// divided equally, so each claim has its own maximum price.
 pub(super) fn cheaper(
     catalog: &Catalog,
     set: &[&Removable<'_>],
@@ -89,8 +90,8 @@ fn cheaper_than(
         options.keep_flexible()?;
     }
     if options.may_be(CAPACITY_TYPE_SPOT) && options.may_be(CAPACITY_TYPE_ON_DEMAND) {
-        // If there is no spot capacity after all the launch has to fail, rather than become dearer
-        // than what it replaces.
+        // If no spot capacity is left, the launch must fail. Otherwise the replacement could be more expensive than
+        // what it replaces.
         let launched = if options.any_offered(CAPACITY_TYPE_SPOT) {
             CAPACITY_TYPE_SPOT
         } else {
@@ -105,14 +106,14 @@ fn cheaper_than(
     Ok(options.narrowed(claim))
 }
 
-/// Whether `price` is less than `than`, beyond what rounding explains.
+/// Whether `price` is less than `than` by more than a rounding error.
 pub(super) fn is_less(price: f64, than: f64) -> bool {
     price < than - PRICE_TOLERANCE * than.abs().max(PRICE_TOLERANCE)
 }
 
 impl<'s> Options<'s> {
-    /// The types of a claim that could be had for less than `price`. A claim lists its cheapest types
-    /// first, so most claims that gain nothing are done with at their first type.
+    /// The types of a claim with an offering below `price`. A claim lists its cheapest types first, so for most
+    /// claims that save nothing only the first type is examined.
     fn of(catalog: &'s Catalog, claim: &PlannedClaim, price: f64) -> Self {
         let requirements = Requirements::from_specs(claim.requirements.iter());
         let mut options = Self { catalog, requirements, types: Vec::new() };
@@ -135,11 +136,11 @@ impl<'s> Options<'s> {
     }
 
     fn may_be(&self, capacity_type: &str) -> bool {
-        let own = self.requirements.get(label::CAPACITY_TYPE);
-        own.is_none_or(|own| own.has(capacity_type))
+        let allowed = self.requirements.get(label::CAPACITY_TYPE);
+        allowed.is_none_or(|allowed| allowed.has(capacity_type))
     }
 
-    /// Offerings that the claim could be launched with now.
+    /// Offerings that are available and satisfy the claim's requirements.
     fn offerings<'o>(&'o self, of: &'o InstanceType) -> impl Iterator<Item = &'o Offering> {
         of.compatible_offerings(&self.requirements, &self.catalog.well_known)
     }
@@ -149,16 +150,16 @@ impl<'s> Options<'s> {
         offerings.any(|offering| is_of(offering, capacity_type))
     }
 
-    /// Lets the claim be launched as one capacity type only, however many the pool would want to choose from.
+    /// Restricts the claim to one capacity type, whatever `minValues` the pool has for it.
     ///
-    /// COMPAT: upstream keeps the pool's minValues, and no API server takes such a claim.
+    /// COMPAT: upstream keeps the pool's `minValues`, and every API server rejects such a claim.
     fn pin(&mut self, capacity_type: &str) {
         self.requirements.set(label::CAPACITY_TYPE, Requirement::one_of([capacity_type]));
         let (requirements, well_known) = (&self.requirements, &self.catalog.well_known);
         self.types.retain(|each| each.cheapest(requirements, well_known).is_some());
     }
 
-    /// The most that an instance of this type can turn out to cost.
+    /// The highest price that an instance of this type can have.
     fn worst_price(&self, of: &InstanceType) -> Option<f64> {
         let order = [CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT, CAPACITY_TYPE_ON_DEMAND];
         order.into_iter().find_map(|capacity_type| {
@@ -173,12 +174,14 @@ impl<'s> Options<'s> {
         self.types = types;
     }
 
-    /// If the new instance may be of a type that goes, it must be cheaper than each instance of such a
-    /// type: otherwise one of them could simply stay.
+    /// If the replacement may have the type of a removed instance, it must be cheaper than each removed instance of
+    /// that type. Otherwise one of them could simply stay.
     fn keep_other_shapes(&mut self, set: &[&Removable<'_>]) -> Result<(), Reason> {
         let of_type = |each: &&InstanceType| {
             let name = each.name.as_str();
-            let same = set.iter().filter(|gone| gone.instance_type.is_some_and(|t| t.name == name));
+            let same = set.iter().filter(|gone| {
+                gone.instance_type.is_some_and(|instance_type| instance_type.name == name)
+            });
             same.map(|gone| gone.price).min_by(f64::total_cmp)
         };
         let Some(most) = self.types.iter().filter_map(of_type).min_by(f64::total_cmp) else {
@@ -193,7 +196,7 @@ impl<'s> Options<'s> {
         Ok(())
     }
 
-    /// A spot instance is replaced only where many types would do, and then by one of the cheapest.
+    /// A spot instance is replaced only if many types are acceptable, and then by one of the cheapest.
     fn keep_flexible(&mut self) -> Result<(), Reason> {
         let found = self.types.len();
         if found < SPOT_OPTIONS_MIN {
@@ -211,7 +214,7 @@ impl<'s> Options<'s> {
         Ok(())
     }
 
-    /// Types with the price of their cheapest offering, cheapest first; of equals by name.
+    /// Types with the price of their cheapest offering, the cheapest first; equal ones by name.
     fn by_price(&self) -> Vec<(f64, &'s InstanceType)> {
         let well_known = &self.catalog.well_known;
         let mut priced: Vec<(f64, &InstanceType)> = self
@@ -222,11 +225,13 @@ impl<'s> Options<'s> {
                 (price.unwrap_or(f64::INFINITY), *each)
             })
             .collect();
-        priced.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        priced.sort_by(|left, right| {
+            left.0.total_cmp(&right.0).then_with(|| left.1.name.cmp(&right.1.name))
+        });
         priced
     }
 
-    /// The claim with what is left.
+    /// The claim, restricted to the remaining types.
     fn narrowed(self, claim: &PlannedClaim) -> PlannedClaim {
         let priced = self.by_price();
         let names: Vec<String> = priced.iter().map(|(_, each)| each.name.clone()).collect();
@@ -257,8 +262,8 @@ impl<'s> Options<'s> {
 }
 
 fn is_of(offering: &Offering, capacity_type: &str) -> bool {
-    let own = offering.requirements.get(label::CAPACITY_TYPE).and_then(|own| own.single());
-    own == Some(capacity_type)
+    let offered = offering.requirements.get(label::CAPACITY_TYPE);
+    offered.and_then(|offered| offered.single()) == Some(capacity_type)
 }
 
 fn not_cheaper(
@@ -277,7 +282,7 @@ fn not_cheaper(
         return Reason::new(ReasonId::MoveNotCheaper, message).with("price", price);
     }
     if let ([only], Some((_, cheapest))) = (set, cheapest)
-        && only.instance_type.is_some_and(|own| own.name == cheapest.name)
+        && only.instance_type.is_some_and(|instance_type| instance_type.name == cheapest.name)
         && let (Some(zone), Some(capacity_type)) = (only.zone(), only.capacity_type())
     {
         let message = format!(

@@ -1,7 +1,7 @@
 //! Whether the pods of many instances could fit on the others at all.
 //!
-//! A sum is no placement, but what does not fit as a sum fits in no way, and most sets of instances
-//! that are tried together are ruled out like that before anybody looks at single pods.
+//! Sums prove nothing about places, but pods that do not fit as a sum fit nowhere. That rules out most sets before
+//! single pods are simulated.
 
 use joiner_core::{
     disruption::Fleet,
@@ -11,22 +11,23 @@ use joiner_core::{
 
 use super::consolidation::COME_MAX;
 
-/// Sums of floats differ by so much at most, whatever their order.
+/// Sums of the same floats in another order differ by less than this share. The value is far above the rounding
+/// error of such a sum.
 const TOLERANCE: f64 = 1e-9;
 
-/// CPUs and bytes.
+/// CPU in cores, and memory in bytes.
 type Amounts = [f64; 2];
 
-/// What there is, and what would have to find a place.
+/// The free capacity, and what would need it.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// For each instance, what its pods need when it goes.
+    /// For each instance, the requests of its pods that move.
     moving: Vec<Amounts>,
-    /// For each instance, what it could still take at most.
+    /// For each instance, an upper bound of its free capacity.
     free: Vec<Amounts>,
-    /// What all instances together could still take at most.
+    /// The sum of `free`.
     total: Amounts,
-    /// The most that the new instances could have which may come.
+    /// The largest capacity that the new instances of one command could have.
     new: Amounts,
 }
 
@@ -64,7 +65,7 @@ impl Room {
         }
     }
 
-    /// Whether the pods of these instances could fit on the others and as many new ones as may come.
+    /// Whether the pods of these instances could fit on the others and on the new instances of one command.
     pub(super) fn may_hold(&self, instances: impl Iterator<Item = usize>) -> bool {
         let mut left = plus(self.total, self.new, 1.0);
         for instance in instances {
@@ -75,8 +76,8 @@ impl Room {
         left[0] >= -slack[0] && left[1] >= -slack[1]
     }
 
-    /// These instances are gone. Where their pods went is not kept track of, so that there may be less
-    /// room than this knows of.
+    /// Removes instances. The places of their pods are not tracked, so there may be less capacity than `total`
+    /// says.
     pub(super) fn remove(&mut self, instances: impl Iterator<Item = usize>) {
         for instance in instances {
             self.total = plus(self.total, self.free[instance], -1.0);
@@ -88,8 +89,8 @@ fn amounts(of: &Resources) -> Amounts {
     [of.get(CPU).as_f64(), of.get(MEMORY).as_f64()]
 }
 
-fn plus(a: Amounts, b: Amounts, times: f64) -> Amounts {
-    [a[0] + b[0] * times, a[1] + b[1] * times]
+fn plus(left: Amounts, right: Amounts, times: f64) -> Amounts {
+    [left[0] + right[0] * times, left[1] + right[1] * times]
 }
 
 #[cfg(test)]
@@ -107,11 +108,11 @@ mod tests {
             .node(node("c").pool("p").cpu("4").pod(pod("p3").cpu("2")))
             .build();
         let mut room = Room::new(&cluster, &fleet(&cluster).build());
-        // 3 are needed; 2 on each of the others, and 1 on each of two new instances.
+        // 3 CPUs are needed; 2 are free on each of the others, and 1 on each of two new instances.
         assert!(room.may_hold([0].into_iter()));
-        // 5 are needed; 2 and 2.
+        // 5 are needed; 2 and 2 are free.
         assert!(!room.may_hold([0, 1].into_iter()));
-        // 4 are needed; 1 and 2.
+        // 4 are needed; 1 and 2 are free.
         assert!(!room.may_hold([1, 2].into_iter()));
         room.remove([2].into_iter());
         assert!(room.may_hold([0].into_iter()));

@@ -1,16 +1,16 @@
-//! What happens to the pods of instances that go?
+//! Simulation: what happens to the pods of instances that are removed?
 //!
-//! Everything is prepared once, for all pods that any question may be about. The pods that the snapshot itself wants
-//! placed come first, in the planner's usual order; then the pods of the instances in question, largest first, on what is
-//! left. Their places are instances that exist and are ready, and instances that would be made for them alone: those that
-//! are on their way, or that are only planned for pods that wait, are promised to others and may never come.
+//! Everything is prepared once, for all pods that any question may concern. The snapshot's pending pods are placed
+//! first, in the planner's usual order. Then the pods of the removed instances are placed in the remaining
+//! capacity, the largest first. They may use existing instances that are ready, and new instances for them alone.
+//! Instances that are not ready, or that are planned for pending pods, may never come.
 //!
-//! A question costs as much as it moves, however large the cluster is: afterwards exactly what it has changed is taken
-//! back.
+//! The cost of a question depends on the pods it moves, and not on the size of the cluster. Afterwards exactly its
+//! changes are undone.
 //!
-//! COMPAT: upstream sorts pods that wait and pods that move together, so that a pod that waits can be kept from its
-//! place by one that need not move at all. It also forgives when a pod that waits loses its place to the removal of the
-//! instance; here that pod is homeless like any other.
+//! COMPAT: upstream sorts pending pods and moving pods together, so a pod that need not move can take the place of
+//! a pending pod. It also accepts that a pending pod loses its place because of the removal. Here such a pod counts
+//! as homeless.
 
 use std::ops::Range;
 
@@ -27,52 +27,52 @@ use crate::{
     solve::{Placements, Pods, Refused, Rules, Shapes, Solver, unplaced},
 };
 
-/// How a removal is looked at.
+/// The rules of a simulated removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Question {
-    /// Whether it is about consolidation: instances on which something has happened within their pool's
-    /// `consolidateAfter` are left alone, and `minValues` is never lowered.
+    /// Whether the question is about consolidation. Then instances that were busy within their pool's
+    /// `consolidateAfter` take no pods, and `minValues` is never lowered.
     pub respect_quiet: bool,
-    /// Above how many new instances the answer does not matter any more.
+    /// With more new instances than this, the answer no longer matters.
     pub claims_max: Option<usize>,
 }
 
-/// Where the pods of instances that go would be.
+/// Where the pods of removed instances would be.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// Instances that would have to be made. When there are more than the question cares for, the rest of the answer is
+    /// New instances that would be needed. If there are more than `claims_max`, the rest of the answer is
     /// incomplete.
     pub claims: Vec<PlannedClaim>,
-    /// Instances that would take pods.
+    /// Existing instances that would take pods.
     pub existing: Vec<ExistingPlacement>,
     /// `namespace/name` of the pods that would have no place, in order.
     pub homeless: Vec<String>,
 }
 
-/// Answers questions about one snapshot, and remembers what was decided.
+/// Answers questions about one snapshot, and keeps the effects of decisions.
 #[derive(Debug)]
 pub struct Simulator<'s> {
     solver: Solver<'s>,
     shapes: Shapes,
     planning: PlanSettings,
-    /// For each instance, where its movable pods are among the solver's.
+    /// For each instance, the range of its movable pods among the solver's pods.
     movable: Vec<Range<u32>>,
-    /// For each pod of the solver, whether it is ever placed.
+    /// For each of the solver's pods, whether it is ever placed.
     considered: Vec<bool>,
-    /// The pods that are not, and why.
+    /// The pods that are never placed, with their reasons.
     set_aside: Vec<Unplaced>,
 }
 
 impl<'s> Simulator<'s> {
-    /// Prepares questions. The snapshot's own pods are placed once. Instances that will be replaced take pods only where
-    /// no other can: those would have to move again.
+    /// Prepares for questions by placing the snapshot's pending pods once. Drifted instances take pods only if no
+    /// other instance can, because those pods would have to move again.
     pub fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
         Self::carried_out_at(fleet.now, snapshot, fleet, planning)
     }
 
-    /// The same for proposals, on which nobody acts before they were looked at once more: instances that will have been
-    /// quiet for long enough by then, if nothing happens to them, take pods. Otherwise new instances would be proposed for
-    /// which there is no need a moment later.
+    /// As [`Simulator::new`], for proposals, which are validated before they are carried out. Instances that will
+    /// be quiet by then, if nothing happens to them, take pods. Otherwise new instances would be proposed that are
+    /// not needed a moment later.
     pub(super) fn of_proposals(
         snapshot: &'s Snapshot,
         fleet: &'s Fleet,
@@ -95,7 +95,7 @@ impl<'s> Simulator<'s> {
         Self::ranked(snapshot, fleet, planning, moment, |at| u32::from(has_drifted(at)))
     }
 
-    /// The same where all instances take pods alike.
+    /// As [`Simulator::new`], but drifted instances take pods like any other.
     pub(super) fn taking_all_alike(
         snapshot: &'s Snapshot,
         fleet: &'s Fleet,
@@ -141,28 +141,27 @@ impl<'s> Simulator<'s> {
 
     fn place_first(&mut self, pods: &[u32]) {
         self.solver.begin(self.rules(Question::default()));
-        // Pods that have no place before anything is removed are nobody's concern here.
+        // Pods that have no place before anything is removed do not matter here.
         let _ = self.solver.solve(pods);
         self.solver.keep();
     }
 
-    /// Positions of the snapshot's own pods that were put on an instance to begin with. When the instance goes, they need
-    /// another place as its movable pods do.
+    /// Positions of the pending pods that were placed on an instance. They need another place if the instance is
+    /// removed.
     pub fn guests(&self, instance: usize) -> &[u32] {
         let there = self.solver.put_on(instance);
         &there[..there.iter().take_while(|pod| self.solver.is_own(**pod)).count()]
     }
 
-    /// What happens if these instances go. Leaves no trace.
+    /// The outcome if these instances are removed. The simulator is unchanged.
     pub fn without(&mut self, instances: &[usize], question: Question) -> Outcome {
         let answer = self.ask(instances, self.rules(question));
         self.solver.take_back();
         answer.into_outcome()
     }
 
-    /// The same question with the scheduler's answer: it takes pods as they come, which is the largest first, since they
-    /// are asked to leave in that order; and it puts each on the instance that it likes best, whether something has
-    /// happened there or not. Leaves no trace.
+    /// As [`Simulator::without`], but with the scheduler's placement. Large pods are evicted first, so they arrive
+    /// first. Each goes to the instance with the highest score, busy or not.
     pub fn scheduled(&mut self, instances: &[usize], question: Question) -> Outcome {
         let rules = Rules { respect_quiet: false, scheduled: true, ..self.rules(question) };
         let answer = self.ask(instances, rules);
@@ -170,13 +169,13 @@ impl<'s> Simulator<'s> {
         answer.into_outcome()
     }
 
-    /// Lets instances go one after the other, none of which gets a new one in its place. Leaves no trace.
+    /// Removes instances one after the other, without new ones. The simulator is unchanged afterwards.
     pub(super) fn walk(&mut self, question: Question) -> Walk<'_, 's> {
         self.solver.begin(Rules { ready_nodes_only: true, ..self.rules(question) });
         Walk { simulator: self }
     }
 
-    /// Takes an instance away. Answers with the pods that need another place, and with those that are never placed.
+    /// Removes an instance. The result is the pods that need another place, and the pods that are never placed.
     fn displace(&mut self, instance: usize) -> (Vec<u32>, Vec<u32>) {
         let Some(mut pods) = self.solver.remove(instance) else { return Default::default() };
         let movable = self.movable.get(instance).cloned().into_iter().flatten();
@@ -186,17 +185,17 @@ impl<'s> Simulator<'s> {
         (pods, never_placed)
     }
 
-    /// These instances go: later questions are about what is left then. New instances are on their way and take no pods of
-    /// others.
+    /// Removes these instances for all later questions. New instances take no pods of later questions.
     pub fn commit(&mut self, instances: &[usize], question: Question) -> Outcome {
-        // Nothing is decided about pods that were not looked at.
+        // The decision must include every pod, so it has no limit of new instances.
         let rules = self.rules(Question { claims_max: None, ..question });
         let answer = self.ask(instances, rules);
         self.solver.keep();
         answer.into_outcome()
     }
 
-    /// Why pods would have no place if these instances went, in the order of [`Outcome::homeless`].
+    /// The reasons why pods would have no place if these instances were removed, in the order of
+    /// [`Outcome::homeless`].
     pub fn explain_homeless(&mut self, instances: &[usize], question: Question) -> Vec<Unplaced> {
         let mut answer = self.ask(instances, self.rules(question));
         for (pod, refusal) in &answer.refused {
@@ -206,11 +205,11 @@ impl<'s> Simulator<'s> {
         self.solver.take_back();
         let aside = self.set_aside.iter().filter(|each| answer.never_placed.contains(&each.pod));
         answer.unplaced.extend(aside.cloned());
-        answer.unplaced.sort_by(|a, b| a.pod.cmp(&b.pod));
+        answer.unplaced.sort_by(|left, right| left.pod.cmp(&right.pod));
         answer.unplaced
     }
 
-    /// Tries it; what was tried has to be taken back or kept.
+    /// Simulates the removal. The caller must then take it back or keep it.
     fn ask(&mut self, instances: &[usize], rules: Rules) -> Answer {
         self.solver.begin(rules);
         let mut pods = Vec::new();
@@ -245,15 +244,15 @@ impl<'s> Simulator<'s> {
     }
 }
 
-/// Instances that have gone one after the other, until this is dropped.
+/// Instances that are removed one after the other, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Walk<'w, 's> {
     simulator: &'w mut Simulator<'s>,
 }
 
 impl Walk<'_, '_> {
-    /// Whether an instance can go after those before it, without a new one. If so, it is gone. This costs as much as it
-    /// moves by itself: the pods of those before stay where they are, unless they are on this one.
+    /// Whether an instance can be removed after the previous ones, without a new instance. If so, it is removed.
+    /// The cost depends on its own pods alone: pods placed earlier stay, unless they are on this instance.
     pub(super) fn can_go_too(&mut self, instance: usize) -> bool {
         self.simulator.solver.step();
         let (pods, never_placed) = self.simulator.displace(instance);
@@ -272,17 +271,17 @@ impl Drop for Walk<'_, '_> {
     }
 }
 
-/// An outcome, and what its reasons can be found out from.
+/// An outcome with the details that explain it.
 #[derive(Debug)]
 struct Answer {
     claims: Vec<PlannedClaim>,
     existing: Vec<ExistingPlacement>,
     homeless: Vec<String>,
-    /// Pods whose place is not good enough.
+    /// Pods with a place that is not good enough.
     unplaced: Vec<Unplaced>,
     /// Pods that found no place.
     refused: Refused,
-    /// Pods that were not considered.
+    /// Pods that are never placed.
     never_placed: Vec<String>,
 }
 
@@ -292,7 +291,7 @@ impl Answer {
     }
 }
 
-/// Positions of instances on which something has happened too short a while before a moment.
+/// Positions of instances that are busy at a moment.
 fn busy_instances<'s>(
     snapshot: &'s Snapshot,
     fleet: &'s Fleet,

@@ -1,4 +1,4 @@
-//! Sentences about commands: what goes, where the pods go, what is saved.
+//! Messages about commands: what is removed, where its pods go, and how much is saved.
 
 use joiner_core::{
     plan::{ExistingPlacement, PlannedClaim},
@@ -7,10 +7,10 @@ use joiner_core::{
 
 use super::{candidate::Removable, pass::Proposal};
 
-/// How many instances a sentence names.
+/// How many instances a message names. The value was chosen so that a message stays short.
 const NAMED_MAX: usize = 3;
 
-/// Instances that hold nothing.
+/// The reason for removing empty instances.
 pub(super) fn empty(set: &[&Removable<'_>], savings: f64) -> Reason {
     let message = match set {
         [only] => format!(
@@ -26,7 +26,7 @@ pub(super) fn empty(set: &[&Removable<'_>], savings: f64) -> Reason {
     facts(Reason::new(ReasonId::NodeEmpty, message), set, savings)
 }
 
-/// An instance that is not what its pool wants.
+/// The reason for replacing a drifted instance.
 pub(super) fn drifted(each: &Removable<'_>, proposal: &Proposal) -> Reason {
     let why = each.claim.drifted.as_ref().map_or("", |drifted| drifted.reason.as_str());
     let what =
@@ -41,7 +41,7 @@ pub(super) fn drifted(each: &Removable<'_>, proposal: &Proposal) -> Reason {
     facts(reason.with("drift", why), &[each], proposal.savings)
 }
 
-/// What keeps pods of an instance that goes all the same.
+/// What protects pods of the instance, if that only delays its removal.
 fn forced(each: &Removable<'_>) -> String {
     let kept = each.held.first().map(|kept| {
         format!("; {}, but not beyond the instance's terminationGracePeriod", kept.message)
@@ -49,7 +49,7 @@ fn forced(each: &Removable<'_>) -> String {
     kept.unwrap_or_default()
 }
 
-/// Instances whose pods fit elsewhere, or on something cheaper.
+/// The reason for consolidating instances.
 pub(super) fn underutilized(set: &[&Removable<'_>], proposal: &Proposal) -> Reason {
     let savings = proposal.savings;
     let message =

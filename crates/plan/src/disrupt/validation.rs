@@ -1,4 +1,4 @@
-//! Is a command still good, some time after it was proposed?
+//! Validation of a command some time after it was proposed.
 
 use std::collections::BTreeSet;
 
@@ -28,14 +28,14 @@ pub(super) fn all(
     planning: &PlanSettings,
     settings: DisruptionSettings,
 ) -> Vec<Result<Command, Rejected>> {
-    let own: BTreeSet<&str> = commands
+    let named: BTreeSet<&str> = commands
         .iter()
         .flat_map(|command| &command.candidates)
         .map(|candidate| candidate.node_claim.as_str())
         .collect();
     let mut unmarked = fleet.clone();
     for (node, instance) in snapshot.nodes.iter().zip(&mut unmarked.instances) {
-        if node.claim.as_deref().is_some_and(|claim| own.contains(claim)) {
+        if node.claim.as_deref().is_some_and(|claim| named.contains(claim)) {
             instance.queued = false;
         }
     }
@@ -47,12 +47,12 @@ fn validate(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rejected>
     match command.method {
         Method::Emptiness => validate_empty(pass, command),
         Method::MultiNode | Method::SingleNode => validate_consolidation(pass, command),
-        // Whatever is wrong with a drifted instance has not changed.
+        // Time does not repair a drifted instance.
         Method::StaticDrift | Method::Drift => Ok(command.clone()),
     }
 }
 
-/// Instances that are no longer empty, or may no longer go, are left out.
+/// Instances that are no longer empty, or may no longer be removed, are left out.
 fn validate_empty(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rejected> {
     let fleet = pass.scene.fleet;
     let mut still = Vec::new();
@@ -72,7 +72,7 @@ fn validate_empty(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rej
     }
     let set =
         pass.ledger.within(still.iter().map(|each| (each, each.pool)), command.method.budget());
-    let over = still.iter().find(|each| !set.iter().any(|own| own.at == each.at));
+    let over = still.iter().find(|each| !set.iter().any(|kept| kept.at == each.at));
     lost = lost.or_else(|| over.map(|each| over_budget(pass, each, command)));
     if set.is_empty() {
         return Err(lost.unwrap_or_else(|| churn("the command names no instance".to_owned())));
@@ -83,7 +83,7 @@ fn validate_empty(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rej
     Ok(renewed(command, &set, proposal, reason))
 }
 
-/// All instances must still be candidates, and their pods must find places as they did.
+/// All instances must still be candidates, and their pods must find places as before.
 fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Command, Rejected> {
     let fleet = pass.scene.fleet;
     let mut found = Vec::new();
@@ -98,7 +98,7 @@ fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Comm
     let set: Vec<&Removable<'_>> = found.iter().collect();
     let pools = set.iter().map(|each| (*each, each.pool));
     let affordable = pass.ledger.within(pools, command.method.budget());
-    let over = set.iter().find(|each| !affordable.iter().any(|own| own.at == each.at));
+    let over = set.iter().find(|each| !affordable.iter().any(|kept| kept.at == each.at));
     if let Some(each) = over {
         return Err(over_budget(pass, each, command));
     }
@@ -129,7 +129,7 @@ fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Comm
     Ok(renewed(command, &set, proposal, reason))
 }
 
-/// The promised instances for the pods of now, whichever of them is for which. There must be as many as are needed now.
+/// Each promised instance, matched to a claim that is needed now. Both must be equal in number.
 fn all_kept(
     promised: &[PlannedClaim],
     mut claims: Vec<PlannedClaim>,
@@ -148,7 +148,7 @@ fn all_kept(
     promised.iter().map(keep_one).collect()
 }
 
-/// The promised instance for the pods of now, if everything it may become would still do.
+/// The promised instance with the pods of now, if all its instance types are still acceptable.
 fn kept(promised: &PlannedClaim, claim: &PlannedClaim) -> Result<PlannedClaim, Rejected> {
     let options: BTreeSet<&String> = claim.instance_types.iter().collect();
     if promised.node_pool != claim.node_pool {
@@ -172,18 +172,19 @@ fn kept(promised: &PlannedClaim, claim: &PlannedClaim) -> Result<PlannedClaim, R
     })
 }
 
-/// A label of the promised instance that may turn out otherwise than is demanded now.
+/// A label that the promised instance may get with a value that is not acceptable now.
 ///
-/// COMPAT: upstream looks at the types alone, and makes an instance in a zone that is the right one no more.
+/// COMPAT: upstream compares instance types alone, and may create the instance in a zone that is no longer
+/// acceptable.
 fn demanded(promised: &PlannedClaim, claim: &PlannedClaim) -> Option<String> {
     let promised = Requirements::from_specs(promised.requirements.iter());
     let demanded = Requirements::from_specs(claim.requirements.iter());
     let is_met = |key: &str, wanted: &Requirement| {
-        promised
-            .get(key)
-            .is_some_and(|own| own.intersection(wanted).with_min_values(own.min_values()) == *own)
+        promised.get(key).is_some_and(|offered| {
+            offered.intersection(wanted).with_min_values(offered.min_values()) == *offered
+        })
     };
-    // Types were looked at already.
+    // Instance types are compared elsewhere.
     let mut labels = demanded.iter().filter(|(key, _)| *key != label::INSTANCE_TYPE);
     labels.find(|(key, wanted)| !is_met(key, wanted)).map(|(key, _)| key.to_owned())
 }
@@ -225,7 +226,7 @@ fn find<'s>(pass: &Pass<'s>, claim: &str, command: &Command) -> Result<Removable
 }
 
 fn changed(reason: &Reason) -> Rejected {
-    // A pod that was promised a place on a candidate is upstream's budget error.
+    // Upstream counts a pod that was promised a place on a candidate as a budget error.
     let because = if reason.id == ReasonId::NodeNominated { Change::Budget } else { Change::Churn };
     Rejected { because, message: reason.message.clone() }
 }

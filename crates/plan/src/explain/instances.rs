@@ -1,11 +1,11 @@
-//! What would have to change for an instance to go, or to stay.
+//! Remedies for the reasons of instances.
 
 use joiner_core::{
     label,
     reason::{Reason, ReasonId},
 };
 
-/// What would make a reason of an instance go away; nothing for a reason of a pod.
+/// The remedy for a reason of an instance; `None` for a reason of a pod.
 pub(super) fn remedy(reason: &Reason) -> Option<String> {
     let fact = |name: &str| reason.params.get(name).map_or("", String::as_str);
     Some(match reason.id {
@@ -89,7 +89,7 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
     })
 }
 
-/// What would make a command possible that removes or replaces an instance.
+/// The remedy for a command that is not possible.
 fn of_command(reason: &Reason) -> Option<String> {
     Some(match reason.id {
         ReasonId::MoveReplacementsMoreThanOne => {
@@ -121,7 +121,7 @@ fn of_command(reason: &Reason) -> Option<String> {
     })
 }
 
-/// What to do about a move that its pool refuses.
+/// The remedy for a move that its pool refuses.
 fn if_not_worth_it(reason: &Reason) -> String {
     let fact = |name: &str| reason.params.get(name);
     if let Some(annotation) = fact("unreadable") {

@@ -1,33 +1,35 @@
 //! Resources as rows of integers.
 //!
-//! Every resource that an instance of a pass has becomes a column. A column counts in the coarsest of units, thousandths, millionths and
-//! billionths that is exact for every amount of the pass, so that comparing is comparing `i64`s and nothing is rounded.
+//! Every resource of an instance of the pass becomes a column. Its unit is the largest of one, a thousandth, a
+//! millionth and a billionth that is exact for every amount of the pass. So amounts are compared as `i64`, and
+//! nothing is rounded.
 //!
-//! Resources that no instance has share one column, in which only the sign counts: whoever asks for any of them fits
-//! nowhere, and pods may name as many as they like.
+//! Resources that no instance has share one column, in which only the sign counts. A pod that requests any of them
+//! has no place, and it may name as many as it likes.
 
 use joiner_core::{quantity::Quantity, resources::Resources};
 use rustc_hash::FxHashMap;
 
-/// Amounts beyond this are cut to it: sums of a few of them do not overflow, and nothing real comes near.
+/// Larger amounts are reduced to this one, so that sums of a few amounts do not overflow. Real amounts are far
+/// smaller.
 const AMOUNT_MAX: i128 = i64::MAX as i128 / 4;
 
-/// The resources of a pass and their units.
+/// The resources of a pass with their units.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Columns {
     names: Vec<String>,
     lookup: FxHashMap<String, usize>,
-    /// Billionths in one unit of each column.
+    /// The unit of each column, in billionths.
     unit: Vec<i128>,
-    /// The column of resources that no instance has, if anything asks for one.
+    /// The column of resources that no instance has, if any is requested.
     nowhere: Option<usize>,
 }
 
-/// The name of the column of resources that no instance has. No resource has this name.
+/// The name of the column of resources that no instance has. No real resource has this name.
 const NOWHERE: &str = "";
 
 impl Columns {
-    /// Makes room for the resources of `resources`, and a unit that is exact for them.
+    /// Adds columns for `resources`, with units that are exact for them.
     pub(crate) fn learn(&mut self, resources: &Resources) {
         for (name, quantity) in resources.iter() {
             let column = match self.lookup.get(name) {
@@ -41,7 +43,7 @@ impl Columns {
         }
     }
 
-    /// The same for resources that are only asked for. Comes after everything that instances have.
+    /// The same for requests. All resources of instances must be learned before.
     pub(crate) fn learn_asked(&mut self, resources: &Resources) {
         for (name, quantity) in resources.iter() {
             match self.column(name) {
@@ -64,7 +66,7 @@ impl Columns {
         }
     }
 
-    /// The resource that a column stands for, of those that `resources` name.
+    /// The resource of a column, among those in `resources`.
     pub(crate) fn name_in<'n>(&'n self, column: usize, resources: &'n Resources) -> &'n str {
         if self.nowhere != Some(column) {
             return self.name(column);
@@ -85,7 +87,7 @@ impl Columns {
         &self.names[column]
     }
 
-    /// A row of amounts; resources that are not there are zero.
+    /// A row of amounts. Missing resources are zero.
     pub(crate) fn row(&self, resources: &Resources) -> Vec<i64> {
         let mut row = vec![0; self.len()];
         for (name, quantity) in resources.iter() {
@@ -105,28 +107,29 @@ impl Columns {
         i64::try_from(units).unwrap_or(i64::MAX)
     }
 
-    /// An amount of a column as a quantity, printed like `like`.
+    /// An amount of a column as a quantity, printed in the format of `like`.
     pub(crate) fn quantity(&self, column: usize, amount: i64, like: Quantity) -> Quantity {
         Quantity::from_nanos(i128::from(amount) * self.unit[column], like.format())
     }
 }
 
-/// Whether `a + b` is at most `room`, column by column.
+/// Whether `present + added` is at most `room`, column by column.
 #[inline]
-pub(crate) fn sum_fits(a: &[i64], b: &[i64], room: &[i64]) -> bool {
-    a.iter().zip(b).zip(room).all(|((a, b), room)| a.saturating_add(*b) <= *room)
+pub(crate) fn sum_fits(present: &[i64], added: &[i64], room: &[i64]) -> bool {
+    let mut columns = present.iter().zip(added).zip(room);
+    columns.all(|((present, added), room)| present.saturating_add(*added) <= *room)
 }
 
-/// Adds `b` to `a`.
-pub(crate) fn add(a: &mut [i64], b: &[i64]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a = a.saturating_add(*b);
+/// Adds `added` to `sum`.
+pub(crate) fn add(sum: &mut [i64], added: &[i64]) {
+    for (sum, added) in sum.iter_mut().zip(added) {
+        *sum = sum.saturating_add(*added);
     }
 }
 
-/// Takes `b` from `a`.
-pub(crate) fn subtract(a: &mut [i64], b: &[i64]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a = a.saturating_sub(*b);
+/// Subtracts `removed` from `rest`.
+pub(crate) fn subtract(rest: &mut [i64], removed: &[i64]) {
+    for (rest, removed) in rest.iter_mut().zip(removed) {
+        *rest = rest.saturating_sub(*removed);
     }
 }

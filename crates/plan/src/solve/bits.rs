@@ -1,6 +1,6 @@
 //! Sets of small integers as bits.
 
-/// A set of small integers. Trailing zero words are never kept, so equal sets are equal values.
+/// A set of small integers. Trailing zero words are dropped, so equal sets are equal values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Bits(Vec<u64>);
 
@@ -22,7 +22,7 @@ impl Bits {
         Self(words)
     }
 
-    /// The `index`-th word of [`Bits::all`], without making it.
+    /// The `index`-th word of [`Bits::all`], without building the set.
     pub(crate) fn word_of_all(len: usize, index: usize) -> u64 {
         match len.saturating_sub(index * 64) {
             0 => 0,
@@ -49,7 +49,7 @@ impl Bits {
         }
     }
 
-    /// Makes `bit` a member, or not.
+    /// Adds or removes `bit`.
     pub(crate) fn set(&mut self, bit: usize, member: bool) {
         if member { self.insert(bit) } else { self.remove(bit) }
     }
@@ -72,28 +72,32 @@ impl Bits {
     }
 
     pub(crate) fn and(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect()).trimmed()
+        Self(self.0.iter().zip(&other.0).map(|(left, right)| left & right).collect()).trimmed()
     }
 
     pub(crate) fn and_not(&self, other: &Self) -> Self {
-        Self(self.0.iter().enumerate().map(|(i, a)| a & !other.word(i)).collect()).trimmed()
+        Self(self.0.iter().enumerate().map(|(index, word)| word & !other.word(index)).collect())
+            .trimmed()
     }
 
     pub(crate) fn or(&self, other: &Self) -> Self {
         let len = self.0.len().max(other.0.len());
-        Self((0..len).map(|i| self.word(i) | other.word(i)).collect())
+        Self((0..len).map(|index| self.word(index) | other.word(index)).collect())
     }
 
     pub(crate) fn intersects(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+        self.0.iter().zip(&other.0).any(|(left, right)| left & right != 0)
     }
 
     /// The members in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(i, word)| ones(*word).map(move |bit| i * 64 + bit))
+        self.0
+            .iter()
+            .enumerate()
+            .flat_map(|(index, word)| ones(*word).map(move |bit| index * 64 + bit))
     }
 
-    /// The members that `keep` keeps.
+    /// The members for which `keep` is true.
     pub(crate) fn filtered(&self, mut keep: impl FnMut(usize) -> bool) -> Self {
         let mut kept = Self::new();
         for bit in self.iter() {
@@ -150,7 +154,7 @@ pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A sparse set of many integers: only words that hold something are kept, in order.
+/// A sparse set of many integers: only words that are not zero are kept, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SparseBits(Vec<(u32, u64)>);
 
@@ -179,7 +183,7 @@ impl SparseBits {
         found.is_ok_and(|at| self.0[at].1 >> (bit % 64) & 1 == 1)
     }
 
-    /// The words that hold something, with their position.
+    /// The words that are not zero, with their positions.
     pub(crate) fn words(&self) -> &[(u32, u64)] {
         &self.0
     }
@@ -208,7 +212,7 @@ mod tests {
             prop_assert_eq!(set(&x.and_not(&y)), &a - &b);
             prop_assert_eq!(x.intersects(&y), !a.is_disjoint(&b));
             prop_assert_eq!(x.len(), a.len());
-            // Equal sets are equal values, however they came about.
+            // Equal sets are equal values, however they were built.
             prop_assert_eq!(x.and_not(&y), bits(&(&a - &b)));
             prop_assert_eq!(&x.or(&y).and(&x), &x);
             let mut rest = x.clone();

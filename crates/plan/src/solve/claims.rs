@@ -13,22 +13,22 @@ use super::{
     template::RowSetId,
 };
 
-/// A claim in the making.
+/// A claim that is still open for pods.
 #[derive(Debug, Clone)]
 pub(crate) struct Claim<'s> {
     pub(crate) template: usize,
     pub(crate) requirements: ReqId,
-    /// Rows of the template that are left, before requirements and requests are looked at.
+    /// The rows of the template that are left, before requirements and requests are applied.
     pub(crate) rows: RowSetId,
     pub(crate) pods: Vec<u32>,
     pub(crate) ports: Ports<'s>,
-    /// Claims to attach, by driver.
+    /// Volume claims to attach, by driver.
     pub(crate) volumes: FxHashMap<&'s str, FxHashSet<&'s str>>,
-    /// Reservations it holds.
+    /// The reservations it holds.
     pub(crate) reserved: Vec<usize>,
     /// Whether `minValues` had to be lowered for it.
     pub(crate) min_values_relaxed: bool,
-    /// Where it stands in the index; `None` once it is closed.
+    /// Its position in the index; `None` once it is closed.
     place: Option<(usize, u32)>,
 }
 
@@ -36,20 +36,20 @@ pub(crate) struct Claim<'s> {
 #[derive(Debug, Clone)]
 pub(crate) struct Claims<'s> {
     all: Vec<Claim<'s>>,
-    /// What the pods of each claim request, claim after claim.
+    /// The requests of the pods of each claim, claim after claim.
     requests: Vec<i64>,
     width: usize,
     order: ClaimOrder,
     turns: Vec<Turn>,
     joined: i64,
-    /// Claims of one template and one set of requirements are of one sort.
+    /// The sorts of claims. Claims of one sort have the same template and requirements.
     pub(crate) sorts: Vec<Sort>,
     sort_lookup: FxHashMap<(usize, ReqId), usize>,
-    /// How many of the claims are settled: they take no more pods.
+    /// The number of settled claims, which take no more pods.
     settled: usize,
 }
 
-/// Claims that agree in template and requirements, by number of pods.
+/// Claims with equal template and requirements, by number of pods.
 #[derive(Debug, Clone)]
 pub(crate) struct Sort {
     pub(crate) template: usize,
@@ -57,38 +57,39 @@ pub(crate) struct Sort {
     pub(crate) by_pods: BTreeMap<u32, Level>,
 }
 
-/// Claims of one sort that have the same number of pods.
+/// Claims of one sort with the same number of pods.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Level {
     members: SparseBits,
     count: usize,
-    /// The members as they came. Claims that have left stay in the list until they are in the way.
+    /// The members in order of arrival. Claims that have left are removed later, when they slow down the search.
     arrivals: Vec<u32>,
 }
 
-/// Decides among claims with the same number of pods; the lowest is asked first.
+/// The order among claims with the same number of pods; the lowest is tried first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Turn(i64);
 
-/// Which of the claims with equally many pods is asked first.
+/// Which of the claims with equally many pods is tried first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ClaimOrder {
     /// The one opened first.
     #[default]
     Opening,
-    /// The one that got its last pod last; new claims queue up behind each other.
+    /// The one that got its last pod last. New claims queue up behind each other.
     ///
-    /// COMPAT: upstream leaves the order open, but this is what sorting its list anew for every pod comes to as long as
-    /// the list is short.
+    /// COMPAT: upstream leaves the order open. Sorting its list again for every pod results in this order as long
+    /// as the list is short.
     LastJoined,
     /// The one opened last, which was opened for the smallest pods.
     Newest,
 }
 
-/// Up to this many claims are sorted outright; of more, the first one in turn that will do is usually near.
+/// Up to this many claims are all sorted. Among more claims, one of the first usually takes the pod. The value was
+/// chosen and not measured separately: a larger one sorts more claims that are never tried.
 const FEW: usize = 64;
 
-/// How many claims are looked up at a time where there are many.
+/// How many claims are read at a time if there are many. The value was chosen and not measured separately.
 const BATCH: usize = 8;
 
 impl Level {
@@ -107,8 +108,8 @@ impl Level {
         }
     }
 
-    /// The next claims in turn, from `cursor` (at first 0) on, that `refused` (a mask of 64 claims, by position) does not rule out.
-    /// An empty answer is the end.
+    /// The next claims in order from `cursor` on, which starts at 0. `refused` is a mask of 64 claims by position,
+    /// and excludes claims. An empty result is the end.
     pub(crate) fn next(
         &self,
         pods: u32,
@@ -140,7 +141,7 @@ impl Level {
         }
         let mut batch = Vec::with_capacity(BATCH);
         while batch.len() < BATCH && *cursor < self.arrivals.len() {
-            // First come, first asked for new claims; last come, first asked for others.
+            // New claims are tried in order of arrival, others in reverse order.
             let at = if pods == 1 { *cursor } else { self.arrivals.len() - 1 - *cursor };
             *cursor += 1;
             let claim = self.arrivals[at] as usize;
@@ -205,7 +206,7 @@ impl<'s> Claims<'s> {
         self.settled..self.all.len()
     }
 
-    /// All claims stay as they are and take no more pods.
+    /// Settles all claims: they stay as they are and take no more pods.
     pub(crate) fn settle(&mut self) {
         for claim in self.unsettled() {
             self.all[claim].place = None;
@@ -214,7 +215,7 @@ impl<'s> Claims<'s> {
         self.forget_order();
     }
 
-    /// Takes back every claim that is not settled.
+    /// Removes every claim that is not settled.
     pub(crate) fn take_back(&mut self) {
         self.all.truncate(self.settled);
         self.requests.truncate(self.settled * self.width);
@@ -260,7 +261,7 @@ impl<'s> Claims<'s> {
         self.all.len() - 1
     }
 
-    /// Puts a pod on a claim.
+    /// Adds a pod to a claim.
     pub(crate) fn add(
         &mut self,
         claim: usize,
@@ -295,7 +296,7 @@ impl<'s> Claims<'s> {
         self.all[claim].place = Some((sort, pods));
     }
 
-    /// Takes a claim out of the search.
+    /// Removes a claim from the search.
     pub(crate) fn close(&mut self, claim: usize) {
         let Some((sort, pods)) = self.all[claim].place.take() else { return };
         let by_pods = &mut self.sorts[sort].by_pods;
@@ -313,7 +314,7 @@ impl Claim<'_> {
         self.ports.are_free(pod.spec.host_ports.iter())
     }
 
-    /// How many volumes of each driver would be attached with those of `pod`; a claim that is shared counts once.
+    /// The number of volumes of each driver that would be attached with those of `pod`. A shared claim counts once.
     pub(crate) fn attached_with<'v>(&'v self, pod: &'v Pod) -> BTreeMap<&'v str, usize> {
         let mut counts: BTreeMap<&str, usize> =
             self.volumes.iter().map(|(driver, claims)| (*driver, claims.len())).collect();

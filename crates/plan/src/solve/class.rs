@@ -1,9 +1,10 @@
-//! Pods of one kind, and what is left of their wishes as they are relaxed.
+//! Equal pods, and the constraints that remain as their preferences are given up.
 //!
-//! Pods that agree in everything the planner looks at are one class; whatever depends on that alone is worked out once.
-//! A class has variants: the first insists on everything its pods prefer, each further one gives up one more thing. They
-//! are not made, but described: by a form (what is asked of labels and taints) and a step (how much of spread and affinity
-//! is given up). So a pod with many preferences costs about as much as it is long.
+//! Pods that are equal in everything the planner reads form one class, and shared results are computed once per
+//! class. A class has variants: the first includes all preferences, and each further one gives up one more.
+//! Variants are described rather than built. A form holds the constraints about labels and taints. A step says how
+//! much of spread and affinity is given up. So the cost of a pod with many preferences is about proportional to its
+//! size.
 
 use std::{cmp::Ordering, rc::Rc};
 
@@ -27,51 +28,53 @@ use super::{
 };
 use crate::work::Meter;
 
-/// Pods of one kind.
+/// Equal pods.
 #[derive(Debug, Clone)]
 pub(crate) struct Class<'s> {
-    /// One of them; the others agree with it in all that matters.
+    /// One of the pods. The others are equal in everything the planner reads.
     pub(crate) example: &'s Pod,
     pub(crate) requests: Vec<i64>,
     wishes: Wishes<'s>,
-    /// What is asked of labels and taints, in the order in which wishes are given up. Each is made when it is first asked
-    /// for.
+    /// The constraints about labels and taints, in the order in which preferences are given up. Each is built on
+    /// first use.
     forms: Vec<Option<Box<Form>>>,
-    /// What is tolerated as the pods say, and when soft taints are tolerated too.
+    /// The tolerations of the pods, without and with toleration of soft taints.
     tolerance: [Tolerance; 2],
-    /// The groups that have a say, by how many wishes about other pods are given up. Some are kept, others made again.
+    /// The groups that apply, by the number of given-up constraints about other pods. Some are cached, others are
+    /// rebuilt.
     uses: FxHashMap<GivenUp, Rc<Uses>>,
-    /// Where the volumes allow the pod to be; one open entry where they do not care.
+    /// The labels that the volumes allow; one entry without any requirement if they allow all.
     pub(crate) volume_alternatives: Vec<ReqId>,
     /// Groups that count these pods.
     pub(crate) selecting: Vec<GroupId>,
-    /// Groups in which these pods keep others away.
+    /// Groups of these pods' required anti-affinity.
     pub(crate) declared: Vec<GroupId>,
-    /// Whether everything asked of labels is of labels that providers fill in, or an exclusion; once it is known.
+    /// Whether all label constraints are about labels that providers set, or are exclusions; `None` until it is
+    /// known.
     asks_well_known: Option<bool>,
-    /// The state of things when a pod of this class was last refused everywhere.
+    /// The state of the pass when a pod of this class was last refused everywhere.
     pub(crate) refused_at: Option<super::Moment>,
 }
 
-/// What pods of a class ask of labels and taints, after some of their wishes have been given up, and what was found out
-/// about that. Spread and affinity are not part of it.
+/// The constraints of a class about labels and taints, after some preferences were given up, with cached results.
+/// Spread and affinity are kept apart.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Form {
-    /// What is asked of node labels.
+    /// The constraints on node labels.
     pub(crate) wanted: ReqIds,
-    /// Nodes that refused it for good.
+    /// Nodes that can never take the pod.
     pub(crate) dead_nodes: Bits,
     /// All nodes in words before this one are dead.
     pub(crate) first_node_word: usize,
-    /// Claims that refused it for good.
+    /// Claims that can never take the pod.
     pub(crate) dead_claims: Bits,
-    /// Per sort of node: whether labels, taints and volumes suit.
+    /// For each sort of node, whether labels, taints and volumes fit.
     pub(crate) node_sorts: Vec<Option<bool>>,
-    /// Claim requirements → what they become, per volume alternative that suits.
+    /// For a claim's requirements, the joined requirements of each volume alternative that fits.
     pub(crate) joins: FxHashMap<ReqId, Rc<[ReqId]>>,
 }
 
-/// A form and what it has in common with the others of its class.
+/// A form, with the parts that all forms of the class share.
 #[derive(Debug)]
 pub(crate) struct Parts<'c> {
     pub(crate) requests: &'c [i64],
@@ -80,7 +83,7 @@ pub(crate) struct Parts<'c> {
     pub(crate) form: &'c mut Form,
 }
 
-/// What is tolerated.
+/// The tolerated taints.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tolerance {
     pub(crate) tolerations: Rc<[Toleration]>,
@@ -97,7 +100,7 @@ pub(crate) struct Uses {
     pub(crate) hosts: Vec<Use>,
 }
 
-/// A class after some of its wishes have been given up.
+/// A class with the preferences that are left.
 #[derive(Debug, Clone)]
 pub(crate) struct Variant {
     pub(crate) class: usize,
@@ -105,14 +108,14 @@ pub(crate) struct Variant {
     pub(crate) uses: Rc<Uses>,
 }
 
-/// What a pod asks of node labels.
+/// The constraints of a pod on node labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReqIds {
-    /// With the preference that is active.
+    /// With the active preference.
     pub(crate) all: ReqId,
     /// Without any preference.
     pub(crate) strict: ReqId,
-    /// Whether any node could have what is asked.
+    /// Whether any node could satisfy them.
     pub(crate) possible: bool,
 }
 
@@ -122,14 +125,14 @@ impl Default for ReqIds {
     }
 }
 
-/// What pods wish for, in the order in which it is given up: alternatives of the node affinity but for the last, preferred
-/// affinity, preferred anti-affinity and preferred node affinity, each heaviest first, soft spread, and at last that soft
-/// taints are minded.
+/// The constraints of pods in the order in which they can be given up. First come alternatives of the node affinity
+/// except the last. Then come preferred affinity, preferred anti-affinity and preferred node affinity, each
+/// heaviest first. Soft spread follows, and soft taints come last.
 ///
-/// What is left of the wishes is known by how many have been given up, so that a list costs as much as it is long.
+/// A variant is the number of constraints given up, so the cost of a list is proportional to its length.
 #[derive(Debug, Clone, Default)]
 struct Wishes<'s> {
-    /// At least one; without node affinity the one that asks for nothing.
+    /// At least one; without node affinity it is the term without any requirement.
     node_terms: usize,
     preferred_node: Vec<&'s Weighted<NodeTerm>>,
     prefer_no_schedule: bool,
@@ -138,20 +141,20 @@ struct Wishes<'s> {
     preferred_near: Vec<Wish>,
     away: Vec<Wish>,
     preferred_away: Vec<Wish>,
-    /// Others want to be away from these pods.
+    /// Anti-affinity of other pods against these.
     kept_away: Vec<Wish>,
 }
 
-/// A group that has a say, as its pods meet it.
+/// A group that applies to the pods of a class.
 #[derive(Debug, Clone, Copy)]
 struct Wish {
     used: Use,
     by_host: bool,
-    /// Whether it can be given up. Of affinity only those can that are in lists of their own.
+    /// Whether it can be given up. Among affinity terms only preferred ones can.
     is_soft: bool,
 }
 
-/// How many wishes about other pods are given up.
+/// The number of given-up constraints about other pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct GivenUp {
     near: usize,
@@ -159,10 +162,12 @@ struct GivenUp {
     spread: usize,
 }
 
-/// So many uses are kept of a class, whichever of its variants they are of. Ordinary pods have a few in all.
+/// How many uses of all variants of a class are cached. Ordinary pods need only a few. The value was chosen to
+/// bound memory and not measured separately.
 const USES_KEPT_MAX: usize = 4_096;
 
-/// Up to so many uses are looked through one by one for one that is there twice.
+/// Up to this many uses, duplicates are found by comparing all pairs. The value was chosen and not measured
+/// separately.
 const FEW_USES: usize = 8;
 
 impl<'s> Wishes<'s> {
@@ -178,7 +183,10 @@ impl<'s> Wishes<'s> {
         let mut wishes = Self {
             node_terms: spec.node_affinity.len().max(1),
             preferred_node: heaviest_first(&spec.preferred_node_affinity, respect),
-            prefer_no_schedule: ctx.templates.iter().any(|t| t.pool.taints.iter().any(soft_taint)),
+            prefer_no_schedule: ctx
+                .templates
+                .iter()
+                .any(|template| template.pool.taints.iter().any(soft_taint)),
             ..Self::default()
         };
         let wish = |group: GroupId, is_soft: bool, topology: &Topology| {
@@ -212,12 +220,13 @@ impl<'s> Wishes<'s> {
         wishes
     }
 
-    /// How many forms there are. The last one insists on nothing that can be given up.
+    /// The number of forms. The last one has no preference left.
     fn forms(&self) -> usize {
         self.node_terms + self.preferred_node.len() + usize::from(self.prefer_no_schedule)
     }
 
-    /// How many wishes about other pods can be given up before the first preference about nodes is, and after the last.
+    /// How many constraints about other pods can be given up before the first preference about nodes, and after the
+    /// last.
     fn steps(&self, form: usize) -> usize {
         let last_term = self.node_terms - 1;
         let others = self.preferred_near.len() + self.preferred_away.len();
@@ -231,7 +240,7 @@ impl<'s> Wishes<'s> {
         self.spread.iter().filter(|wish| wish.is_soft).count()
     }
 
-    /// What is given up about other pods in a form, at a step of it.
+    /// The given-up constraints about other pods in a form, at one of its steps.
     fn given_up(&self, form: usize, step: usize) -> GivenUp {
         let last_term = self.node_terms - 1;
         let (near, away) = (self.preferred_near.len(), self.preferred_away.len());
@@ -249,7 +258,7 @@ impl<'s> Wishes<'s> {
         }
     }
 
-    /// All groups that have a say when nothing is given up.
+    /// All groups that apply when nothing is given up.
     fn all(&self) -> impl Iterator<Item = &Wish> {
         let near = self.near.iter().chain(&self.preferred_near);
         let away = self.away.iter().chain(&self.preferred_away);
@@ -285,7 +294,8 @@ impl<'s> Wishes<'s> {
         uses
     }
 
-    /// Spread constraints without the first so many soft ones. The last one takes the place of the one that goes.
+    /// Spread constraints without the first `gone` soft ones. The last constraint takes the position of the removed
+    /// one.
     fn spread_without(&self, gone: usize) -> Vec<Wish> {
         let mut left = self.spread.clone();
         let mut at = 0;
@@ -300,7 +310,7 @@ impl<'s> Wishes<'s> {
         left
     }
 
-    /// What is asked of labels in a form.
+    /// The label constraints of a form.
     fn requirements(&self, form: usize, spec: &PodSpec, labels: &mut LabelSpace) -> ReqIds {
         let last_term = self.node_terms - 1;
         let required: &[RequirementSpec] =
@@ -318,16 +328,16 @@ impl<'s> Wishes<'s> {
     }
 }
 
-/// Narrows `all` by `specs`; says whether a node that has the labels can meet them together.
+/// Narrows `all` by `specs`. The result is whether a node with the labels can satisfy them together.
 ///
-/// COMPAT: upstream reads two demands that leave no value as the demand that the label be absent,
-/// and then places the pod where the label is unknown.
+/// COMPAT: upstream treats two requirements without a common value as the requirement that the label be absent. It
+/// then places the pod where the label is unknown.
 pub(crate) fn narrow(all: &mut Requirements, specs: &[RequirementSpec]) -> bool {
     let mut possible = true;
     for spec in specs {
         let one = Requirements::from_specs([spec]);
         let absent = matches!(spec.operator, Operator::DoesNotExist | Operator::NotIn);
-        let nothing = |own: &Requirement| own.operator() == Operator::DoesNotExist;
+        let nothing = |requirement: &Requirement| requirement.operator() == Operator::DoesNotExist;
         possible &=
             all.intersects(&one).is_ok() && (absent || !one.get(&spec.key).is_some_and(nothing));
         all.add_all(&one);
@@ -341,15 +351,15 @@ fn heaviest_first<T>(terms: &[Weighted<T>], respect: bool) -> Vec<&Weighted<T>> 
     sorted
 }
 
-/// All classes of a pass, and which class each pod is of.
+/// All classes of a pass, and the class of each pod.
 #[derive(Debug, Clone)]
 pub(crate) struct Classes<'s> {
     pub(crate) all: Vec<Class<'s>>,
-    /// By number.
+    /// By the pod's number.
     pub(crate) of_pod: Vec<u32>,
 }
 
-/// What classes are made from.
+/// The input for classes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClassContext<'c, 's> {
     pub(crate) snapshot: &'s Snapshot,
@@ -361,7 +371,7 @@ pub(crate) struct ClassContext<'c, 's> {
 }
 
 impl<'s> Classes<'s> {
-    /// Sorts the pods that `considered` names into classes and makes their groups.
+    /// Assigns the pods in `considered` to classes and creates their groups.
     pub(crate) fn new(
         ctx: ClassContext<'_, 's>,
         considered: &[u32],
@@ -400,7 +410,7 @@ impl<'s> Classes<'s> {
         Self { all, of_pod }
     }
 
-    /// Finds out which groups concern which class, once every group is known.
+    /// Determines which groups apply to which class, once every group is known.
     pub(crate) fn meet_groups(&mut self, topology: &Topology) {
         for class in &mut self.all {
             class.meet_groups(topology);
@@ -462,12 +472,12 @@ impl<'s> Class<'s> {
         }
     }
 
-    /// Whether spread, affinity or somebody's anti-affinity has a say in where these pods go.
+    /// Whether spread, affinity or another pod's anti-affinity applies to these pods.
     pub(crate) fn minds_others(&self) -> bool {
         self.wishes.all().next().is_some()
     }
 
-    /// How many wishes these pods have, and how many others have about them.
+    /// The number of constraints of these pods, and of other pods about them.
     pub(crate) fn wishes(&self) -> usize {
         let Wishes { spread, near, preferred_near, away, preferred_away, kept_away, .. } =
             &self.wishes;
@@ -475,18 +485,18 @@ impl<'s> Class<'s> {
         lists.into_iter().map(Vec::len).sum::<usize>() + self.forms.len()
     }
 
-    /// How many forms there are, in the order in which they are tried.
+    /// The number of forms, in the order in which they are tried.
     pub(crate) fn forms(&self) -> usize {
         self.forms.len()
     }
 
-    /// How many variants of one form there are. Each further one gives up one more wish about other pods, and nothing
-    /// else, so that it finds a place wherever the one before does.
+    /// The number of variants of a form. Each further one gives up one more constraint about other pods and nothing
+    /// else, so it has a place if the previous one has.
     pub(crate) fn variants(&self, form: usize) -> usize {
         self.wishes.steps(form) + 1
     }
 
-    /// The groups that have a say at a step of a form.
+    /// The groups that apply at a step of a form.
     pub(crate) fn uses(&mut self, form: usize, step: usize, work: &Meter) -> Rc<Uses> {
         let given_up = self.wishes.given_up(form, step);
         if let Some(known) = self.uses.get(&given_up) {
@@ -502,13 +512,13 @@ impl<'s> Class<'s> {
         uses
     }
 
-    /// The groups that have a say when everything has been given up that can be.
+    /// The groups that apply when all preferences are given up.
     pub(crate) fn strict_uses(&mut self, work: &Meter) -> Rc<Uses> {
         let last = self.forms.len() - 1;
         self.uses(last, self.wishes.steps(last), work)
     }
 
-    /// What is asked of labels and taints, and what all forms have in common.
+    /// The constraints about labels and taints, with the parts that all forms share.
     pub(crate) fn parts(&mut self, form: usize, labels: &mut LabelSpace) -> Parts<'_> {
         self.form(form, labels);
         let tolerations = Rc::clone(&self.tolerance(form).tolerations);
@@ -517,7 +527,7 @@ impl<'s> Class<'s> {
         Parts { requests, volume_alternatives, tolerations, form }
     }
 
-    /// What is asked of labels and taints.
+    /// The constraints about labels and taints.
     pub(crate) fn form(&mut self, form: usize, labels: &mut LabelSpace) -> &mut Form {
         let Self { forms, wishes, example, .. } = self;
         forms[form].get_or_insert_with(|| {
@@ -526,12 +536,12 @@ impl<'s> Class<'s> {
         })
     }
 
-    /// The last form that any node could have, if there is one.
+    /// The last form that any node could satisfy, if there is one.
     pub(crate) fn last_possible(&mut self, labels: &mut LabelSpace) -> Option<usize> {
         (0..self.forms.len()).rev().find(|form| self.form(*form, labels).wanted.possible)
     }
 
-    /// Those forms that something has been asked about.
+    /// The forms that were built.
     pub(crate) fn known_forms(&self) -> impl Iterator<Item = &Form> {
         self.forms.iter().flatten().map(Box::as_ref)
     }
@@ -540,13 +550,14 @@ impl<'s> Class<'s> {
         self.forms.get_mut(form)?.as_deref_mut()
     }
 
-    /// What is tolerated in a form.
+    /// The tolerated taints of a form.
     pub(crate) fn tolerance(&self, form: usize) -> &Tolerance {
         let is_lenient = self.wishes.prefer_no_schedule && form + 1 == self.forms.len();
         &self.tolerance[usize::from(is_lenient)]
     }
 
-    /// Finds out whether only labels are asked for that providers fill in, once all forms have been tried.
+    /// Determines whether all label constraints are about labels that providers set, once all forms have been
+    /// tried.
     pub(crate) fn learn_what_is_asked(&mut self, labels: &LabelSpace) {
         if self.asks_well_known.is_none() && self.forms.iter().all(Option::is_some) {
             let all = self.known_forms().all(|form| labels.only_well_known(form.wanted.all));
@@ -554,7 +565,7 @@ impl<'s> Class<'s> {
         }
     }
 
-    /// Whether everything asked of labels is of labels that providers fill in, or an exclusion.
+    /// Whether all label constraints are about labels that providers set, or are exclusions.
     pub(crate) fn asks_well_known(&self) -> bool {
         self.asks_well_known == Some(true)
     }
@@ -569,8 +580,8 @@ impl Tolerance {
     }
 }
 
-/// Makes the labels known that pods may ask for. Of the labels of nodes only those are looked at, and nodes are looked at
-/// before forms are made.
+/// Registers the labels that pods may name. Only these labels of nodes are read, and nodes are read before forms
+/// are built.
 fn mention(spec: &PodSpec, labels: &mut LabelSpace) {
     let preferred = spec.preferred_node_affinity.iter().map(|weighted| &weighted.term);
     let expressions = spec.node_affinity.iter().chain(preferred).flat_map(|term| &term.expressions);
@@ -590,7 +601,7 @@ fn mention(spec: &PodSpec, labels: &mut LabelSpace) {
     }
 }
 
-/// Label keys that some selector looks at. Pods that differ only in other labels are of one class.
+/// The label keys that any selector reads. Pods that differ only in other labels are in one class.
 fn selected_keys<'s>(ctx: ClassContext<'_, 's>, considered: &[u32]) -> FxHashSet<&'s str> {
     let mut keys = FxHashSet::default();
     let mut visited: FxHashSet<*const PodSpec> = FxHashSet::default();
@@ -609,9 +620,14 @@ fn selected_keys<'s>(ctx: ClassContext<'_, 's>, considered: &[u32]) -> FxHashSet
         }
         let spread = spec.spread.iter().filter_map(|constraint| constraint.selector.as_ref());
         keys.extend(spread.flat_map(LabelSelector::keys));
-        keys.extend(spec.spread.iter().flat_map(|c| &c.match_label_keys).map(String::as_str));
+        keys.extend(
+            spec.spread
+                .iter()
+                .flat_map(|constraint| &constraint.match_label_keys)
+                .map(String::as_str),
+        );
     }
-    // Of pods that stay only those matter that keep others away.
+    // Of pods that stay, only those with anti-affinity matter.
     for pod in ctx.snapshot.nodes.iter().flat_map(|node| &node.pods) {
         if !pod.spec.anti_affinity.is_empty() && visited.insert(&raw const *pod.spec) {
             of_terms(&mut keys, &pod.spec.anti_affinity);

@@ -1,6 +1,6 @@
-//! Why a pod found no place, pool by pool.
+//! Why a pod has no place, pool by pool.
 //!
-//! Works on names rather than numbers, and only for classes that were refused, so it need not be fast.
+//! This works on names rather than numbers, and only for refused classes, so it need not be fast.
 
 mod lack;
 
@@ -29,11 +29,11 @@ use super::{
 };
 use crate::work::used_up;
 
-/// How near a refusal is to acceptance: the further a pod gets, the nearer. The second number tells refusals of one kind
-/// apart, in thousandths of what was missing.
+/// How near a refusal is to acceptance: the more checks a pod passes, the nearer. The second number orders refusals
+/// of one kind, in thousandths of the missing amount.
 type Nearness = (u8, i64);
 
-/// A refusal.
+/// A refusal with its nearness.
 type Refused = (Nearness, Reason);
 
 impl<'s> Solver<'s> {
@@ -48,8 +48,8 @@ impl<'s> Solver<'s> {
         verdicts.into_iter().filter_map(|(_, refusal)| refusal).collect()
     }
 
-    /// What a new instance of each pool would say to a pod: first those that would take it, in the order pools are tried,
-    /// then the others, nearest miss first.
+    /// Whether a new instance of each pool would take a pod. Pools that would take it come first, in the order they
+    /// are tried; the others follow, nearest miss first.
     pub(crate) fn pool_verdicts(&mut self, pod: u32) -> Vec<(String, Option<Reason>)> {
         let pools = self.pools_in_order();
         let mut verdicts: Vec<(&NodePool, Option<Refused>)> =
@@ -63,29 +63,29 @@ impl<'s> Solver<'s> {
         verdicts.into_iter().map(named).collect()
     }
 
-    /// Why pools make no instances for anybody, in order of name.
+    /// The reasons why pools cannot create instances, by pool name.
     pub(crate) fn unusable_pools(&self) -> Vec<Reason> {
         let mut pools = self.pools_in_order();
-        pools.sort_by(|a, b| a.name.cmp(&b.name));
+        pools.sort_by(|left, right| left.name.cmp(&right.name));
         pools
             .into_iter()
             .filter_map(|pool| Some(self.usable_template(pool).err()?.1.in_pool(&pool.name)))
             .collect()
     }
 
-    /// Pools that pods can go to in the order they are tried, then the others that are not static.
+    /// Usable pools in the order they are tried, then the others that are not static.
     fn pools_in_order(&self) -> Vec<&'s NodePool> {
         let mut pools = self.snapshot.usable_pools();
         let others = self.snapshot.pools.iter();
         let mut others: Vec<&NodePool> =
             others.filter(|pool| !pool.is_static && pool.readiness != Readiness::Ready).collect();
-        others.sort_by(|a, b| a.name.cmp(&b.name));
+        others.sort_by(|left, right| left.name.cmp(&right.name));
         pools.extend(others);
         pools
     }
 
-    /// Whether a new instance of `pool` would take a pod that has given up all its preferences: looks for the first thing
-    /// that leaves nothing of the pool's types.
+    /// Whether a new instance of `pool` would take a pod that has given up all its preferences. The refusal is the
+    /// first check that no type passes.
     fn verdict(&mut self, pod: u32, pool: &NodePool) -> Result<(), Refused> {
         let template = self.usable_template(pool)?;
         let class = self.classes.of_pod[pod as usize] as usize;
@@ -113,7 +113,7 @@ impl<'s> Solver<'s> {
         }
     }
 
-    /// The variant that insists on least, of those that any node could have.
+    /// The least demanding of the variants that any node could satisfy.
     fn last_variant(&mut self, class_index: usize) -> Option<Variant> {
         let Self { classes, labels, .. } = self;
         let class = &mut classes.all[class_index];
@@ -122,7 +122,7 @@ impl<'s> Solver<'s> {
         Some(Variant { class: class_index, form, uses })
     }
 
-    /// The template of a pool that instances can be made from.
+    /// The template of a pool that can create instances.
     fn usable_template(&self, pool: &NodePool) -> Result<usize, Refused> {
         let not_ready = |why: String| Err(((0, 0), Reason::new(ReasonId::PoolNotReady, why)));
         match &pool.readiness {
@@ -155,7 +155,7 @@ impl<'s> Solver<'s> {
         }
     }
 
-    /// Why a pool's own requirements leave none of its types.
+    /// The reason why a pool's own requirements exclude all its types.
     fn nothing_left(&self, template: usize) -> Refused {
         let wanted = self.labels.decode(self.templates[template].requirements);
         let template = &self.templates[template];
@@ -192,13 +192,13 @@ impl<'s> Solver<'s> {
         Err(((2, 0), reason.with("taint", taint)))
     }
 
-    /// What the template's requirements become, per alternative of the volumes.
+    /// The template's requirements joined with the pod's, for each alternative of the volumes.
     fn requirements(&mut self, variant: &Variant, template: usize) -> Result<Vec<ReqId>, Refused> {
-        let own = template_requirements(self.templates[template].pool);
+        let offered = template_requirements(self.templates[template].pool);
         let class = variant.class;
         let wanted = self.classes.all[class].form(variant.form, &mut self.labels).wanted.strict;
         let well_known = &self.snapshot.catalog.well_known;
-        if let Err(why) = own.compatible(&self.labels.decode(wanted), Some(well_known)) {
+        if let Err(why) = offered.compatible(&self.labels.decode(wanted), Some(well_known)) {
             return Err(self.incompatible(template, &why));
         }
         let Some(joined) = self.labels.join(self.templates[template].requirements, wanted) else {
@@ -235,7 +235,7 @@ impl<'s> Solver<'s> {
         }
     }
 
-    /// The rows that the requirements leave and that are large enough.
+    /// The rows that satisfy the requirements and are large enough.
     fn large_enough(
         &mut self,
         class: usize,
@@ -255,7 +255,7 @@ impl<'s> Solver<'s> {
         if fitting.is_empty() { Err(self.too_small(class, template, &rows)) } else { Ok(fitting) }
     }
 
-    /// No type meets the requirements, or none that does is offered: says which.
+    /// The reason why no type satisfies the requirements, or why none that does is available.
     fn no_type_meets(&mut self, class: usize, template: usize, joined: &[ReqId]) -> Refused {
         if let Some(refused) = self.volumes_elsewhere(class, template) {
             return refused;
@@ -263,8 +263,9 @@ impl<'s> Solver<'s> {
         let template = &self.templates[template];
         let wanted: Vec<Requirements> = joined.iter().map(|id| self.labels.decode(*id)).collect();
         let types = || template.types.iter().map(|info| info.instance_type);
-        let meets =
-            |wanted: &Requirements| types().any(|t| t.requirements.intersects(wanted).is_ok());
+        let meets = |wanted: &Requirements| {
+            types().any(|instance_type| instance_type.requirements.intersects(wanted).is_ok())
+        };
         let shown = |wanted: &Requirements| shown(template.pool, wanted);
         let asked = wanted.first().map(shown).unwrap_or_default();
         if let Some(wanted) = wanted.iter().find(|wanted| meets(wanted)) {
@@ -299,7 +300,7 @@ impl<'s> Solver<'s> {
         ((4, 0), reason)
     }
 
-    /// Whether types would do if the volumes were elsewhere.
+    /// The refusal if types would fit with the volumes in another place.
     fn volumes_elsewhere(&mut self, class: usize, template: usize) -> Option<Refused> {
         let class = &mut self.classes.all[class];
         let wanted = class.form(class.forms() - 1, &mut self.labels).wanted.strict;
@@ -320,7 +321,7 @@ impl<'s> Solver<'s> {
         ((5, 0), Reason::new(ReasonId::ZoneVolume, message).with("volumes", wanted))
     }
 
-    /// Says of which resource the largest type has too little, and by how much.
+    /// The reason that names the resource of which the largest type has too little.
     fn too_small(&self, class: usize, template: usize, rows: &Bits) -> Refused {
         let class = &self.classes.all[class];
         let template = &self.templates[template];
@@ -332,7 +333,7 @@ impl<'s> Solver<'s> {
             let share = i128::from(need - room) * 1000 / i128::from(need.max(1));
             (i64::try_from(share).unwrap_or(i64::MAX), column, room)
         };
-        // Of several resources the one that is furthest from enough is named.
+        // Of several resources, the one with the largest relative shortage is named.
         let worst = (0..self.columns.len())
             .map(|column| (column, class.requests[column], largest(column)))
             .filter(|(_, need, room)| need > room)
@@ -349,14 +350,16 @@ impl<'s> Solver<'s> {
         let requests = &class.example.spec.requests;
         let name = self.columns.name_in(column, requests);
         let need = requests.get(name);
-        // Printed as the types print it, for a pod that asks for none of it.
+        // Printed in the unit that the types use, because the pod does not request this resource.
         let offered = template.types.first().map(|info| info.instance_type.capacity.get(name));
         let like = if need == Quantity::ZERO { offered.unwrap_or(need) } else { need };
         let left = self.columns.quantity(column, room.max(0), like);
         let missing = need - self.columns.quantity(column, room, like);
         let id = if name == PODS { ReasonId::ShapePodsMax } else { ReasonId::ShapeTooSmall };
-        let anywhere =
-            template.types_of(rows).iter().any(|t| template.types[*t].capacity[column] > 0);
+        let anywhere = template
+            .types_of(rows)
+            .iter()
+            .any(|position| template.types[*position].capacity[column] > 0);
         let message = if anywhere {
             let typo = if name == CPU && need.as_f64() >= 1e6 {
                 " (CPU request >= 1 Million, m vs M typo?)"
@@ -409,7 +412,7 @@ impl<'s> Solver<'s> {
             return Ok(left);
         }
         let wanted: Vec<String> =
-            attached.iter().map(|(driver, n)| format!("{n} of {driver}")).collect();
+            attached.iter().map(|(driver, count)| format!("{count} of {driver}")).collect();
         let message = format!(
             "no instance type of pool {:?} that would fit can attach the pod's volumes besides those of daemons: {}",
             template.pool.name,
@@ -463,7 +466,7 @@ impl<'s> Solver<'s> {
         ((8, 0), reason)
     }
 
-    /// The ways in which the instance could settle for domains.
+    /// The ways to choose the domains of the instance.
     fn domains(
         &mut self,
         variant: &Variant,
@@ -495,12 +498,12 @@ impl<'s> Solver<'s> {
         let culprit = variant.uses.domains.iter().copied().find(|used| {
             let group = self.topology.group(used.group);
             let key = group.key();
-            let own = self.labels.get(strict, key);
+            let required = self.labels.get(strict, key);
             !joined.iter().any(|requirements| {
                 let instance = self.labels.get(*requirements, key);
                 let allowed = group.allowed(
                     used.selects_self,
-                    |domain| self.labels.allows(key, own, domain),
+                    |domain| self.labels.allows(key, required, domain),
                     |domain| self.labels.allows(key, instance, domain),
                 );
                 !allowed.domains.is_empty()
@@ -563,7 +566,7 @@ impl<'s> Solver<'s> {
             .with("counts", census.join(","))
     }
 
-    /// Whether a type that fits is offered in one of the domains the instance could settle for.
+    /// Whether a type that fits is offered in one of the domains that can be chosen.
     fn settled(
         &mut self,
         class: usize,
@@ -611,7 +614,10 @@ impl<'s> Solver<'s> {
             return Ok(());
         }
         let template_types = &self.templates[template];
-        let mut infos = template_types.types_of(rows).into_iter().map(|t| &template_types.types[t]);
+        let mut infos = template_types
+            .types_of(rows)
+            .into_iter()
+            .map(|position| &template_types.types[position]);
         let exceeded = infos.find_map(|info| self.remaining[template].exceeded_by(info));
         let mut reason = Reason::new(
             ReasonId::PoolLimitReached,
@@ -629,7 +635,7 @@ impl<'s> Solver<'s> {
     }
 }
 
-/// A pod that asks for what no node can have.
+/// The reason of a pod with requirements that no node can satisfy.
 pub(crate) fn contradiction() -> Reason {
     Reason::new(
         ReasonId::PodSelectorInvalid,

@@ -1,4 +1,4 @@
-//! Where a pod could go: a node, a claim of this pass, or a new claim.
+//! Finding a place for a pod: a node, a claim of this pass, or a new claim.
 
 use joiner_core::{
     pod::Pod,
@@ -16,12 +16,13 @@ use super::{
     topology::{self, Standing, Topology},
 };
 
-/// Among how many nodes that take a pod the scheduler chooses at least, where there are as many. In large clusters it does
-/// not look at all of them, and the best of a hundred is hardly worse than that of more.
+/// How many feasible nodes the scheduler compares at least. The scheduler's constant `minFeasibleNodesToFind`: in
+/// large clusters it stops searching after a share of the nodes.
 const SCHEDULER_COMPARES: usize = 100;
 
 impl Solver<'_> {
-    /// The first node in order that takes the pod; where the scheduler has its way, the one that appeals to it most.
+    /// The first node in order that takes the pod. In a trial with the scheduler's placement, the node with the
+    /// highest score.
     pub(super) fn find_node(&mut self, pod_index: u32, variant: &Variant) -> Option<usize> {
         let pod = self.pods.get(pod_index);
         let respect_quiet = self.trial.respects_quiet() && !self.is_own(pod_index);
@@ -83,7 +84,7 @@ impl Solver<'_> {
         best.map(|(_, position)| position)
     }
 
-    /// The claim with the fewest pods that takes the pod; of equals the one whose turn it is.
+    /// The claim with the fewest pods that takes the pod. Among equals, the rule for choices decides.
     pub(super) fn find_claim(&mut self, pod: &Pod, variant: &Variant) -> Option<(usize, Joining)> {
         let mut best: Option<((u32, Turn), usize, Joining)> = None;
         for sort in 0..self.claims.sorts.len() {
@@ -117,7 +118,7 @@ impl Solver<'_> {
         limit: Option<(u32, Turn)>,
     ) -> Option<((u32, Turn), usize, Joining)> {
         let template = self.claims.sorts[sort].template;
-        // The index is only read here; it is set aside so that the rest of the solver can be asked.
+        // The index is only read here. It is moved out so that the rest of the solver can be borrowed.
         let by_pods = std::mem::take(&mut self.claims.sorts[sort].by_pods);
         let mut found = None;
         'search: for (pods, level) in &by_pods {
@@ -190,7 +191,7 @@ impl Solver<'_> {
     }
 }
 
-/// Which of 64 instances the pod's spread and affinity over hosts refuse.
+/// Which of 64 instances the pod's constraints over hosts refuse.
 #[inline]
 fn refused_hosts(uses: &Uses, topology: &Topology, nodes: bool, word: usize) -> u64 {
     uses.hosts
@@ -199,7 +200,7 @@ fn refused_hosts(uses: &Uses, topology: &Topology, nodes: bool, word: usize) -> 
         .fold(0, |all, refused| all | refused)
 }
 
-/// Whether nodes of a sort suit in labels, taints and volumes; the answer never changes.
+/// Whether nodes of a sort fit by labels, taints and volumes. The answer never changes.
 fn suits_sort(
     form: &mut Form,
     tolerations: &[Toleration],
@@ -222,12 +223,12 @@ fn suits_sort(
     })
 }
 
-/// Whether the domains of nodes are allowed to a variant of a pod, as long as nothing changes.
+/// Whether a variant of a pod may go to the domains of nodes, in an unchanged state.
 struct NodeDomains<'v> {
     variant: &'v Variant,
-    /// What the pod requires, without its preferences.
+    /// The pod's requirements without its preferences.
     strict: ReqId,
-    /// What decides about all domains of a group alike, in the order of the groups.
+    /// For each group, the facts that are equal for all its domains.
     standing: Vec<Standing>,
     of_sort: Vec<Option<bool>>,
 }
@@ -239,7 +240,7 @@ impl<'v> NodeDomains<'v> {
         Self { variant, strict, standing: Vec::new(), of_sort }
     }
 
-    /// Whether a node's own domains are allowed to the pod. A node without a label is in no domain of it.
+    /// Whether the pod may go to a node's domains. A node without a label is in no domain of it.
     fn suit(
         &mut self,
         candidate: &Candidate<'_>,
@@ -255,8 +256,8 @@ impl<'v> NodeDomains<'v> {
                 labels.work.count(1);
                 let domain = labels.get(candidate.requirements, key);
                 let Some(domain) = domain.and_then(labels::Req::single) else { return false };
-                let own = labels.get(*strict, key);
-                let pod = |domain| labels.allows(key, own, domain);
+                let required = labels.get(*strict, key);
+                let pod = |domain| labels.allows(key, required, domain);
                 if standing.len() == at {
                     labels.work.count(group.domain_count());
                     standing.push(group.standing(used.selects_self, pod));

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::static_claim::{self, claim_labels};
 
-/// What claims of one template, one set of requirements and one set of types have in common.
+/// The parts that claims of one template share if their requirements and types are equal.
 #[derive(Debug, Clone)]
 struct Shape {
     instance_types: Arc<[String]>,
@@ -28,14 +28,14 @@ struct Shape {
     annotations: [Arc<Labels>; 2],
     daemon_overhead: Resources,
     price: f64,
-    /// Keys whose `minValues` the types, cut to the maximum, no longer reach, and how many values they have.
+    /// Keys whose `minValues` the truncated list of types no longer reaches, with the number of values left.
     short_of_min_values: Vec<(String, u32)>,
 }
 
 /// Types and their price, cheapest first.
 type ByPrice = Arc<[(f64, usize)]>;
 
-/// Finishes claims, sharing what they have in common.
+/// Converts claims, and shares their common parts.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
     finished: FxHashMap<(usize, ReqId, Bits), Shape>,
@@ -45,11 +45,11 @@ pub(crate) struct Shapes {
 }
 
 impl Shapes {
-    /// A shape lists every type by name, so that thousands of them would take more memory than making some again takes
-    /// time.
+    /// How many shapes are cached. A shape lists every type by name. Thousands of them would take more memory than
+    /// rebuilding some takes time. The value was chosen and not measured separately.
     const KEPT_MAX: usize = 200;
 
-    /// Forgets all of them if there are many.
+    /// Clears the cache if it is too large.
     pub(crate) fn tidy(&mut self) {
         if self.finished.len() > Self::KEPT_MAX {
             *self = Self::default();
@@ -58,7 +58,7 @@ impl Shapes {
 }
 
 impl<'s> Solver<'s> {
-    /// Turns where the pods are into a plan, with the reasons why others are nowhere.
+    /// Converts the placements to a plan, with the reasons of the pods without a place.
     pub(crate) fn finish(mut self, refused: &Refused) -> Plan {
         let mut plan = Plan::default();
         (plan.claims, plan.unschedulable) =
@@ -70,7 +70,7 @@ impl<'s> Solver<'s> {
         for (pod, refusal) in refused {
             let class = self.classes.of_pod[*pod as usize];
             let waits = *refusal != Refusal::NoPlace;
-            // What is true of one pod of a class is true of all, but for the volumes each attaches.
+            // The reasons are equal for all pods of a class, except for pods that attach volumes.
             let reasons = if self.pod(*pod).volumes.attached.is_empty() {
                 known
                     .entry((class, *refusal))
@@ -85,7 +85,7 @@ impl<'s> Solver<'s> {
         plan
     }
 
-    /// Claims as they are made, and the pods of claims that cannot be made after all.
+    /// The finished claims, and the pods of claims that cannot be created after all.
     pub(super) fn finish_claims(
         &mut self,
         claims: Range<usize>,
@@ -105,7 +105,7 @@ impl<'s> Solver<'s> {
         (finished, left_out)
     }
 
-    /// Pods on an instance that exists.
+    /// Pods on an existing instance.
     pub(super) fn placement(&self, candidate: &Candidate<'_>, pods: &[u32]) -> ExistingPlacement {
         ExistingPlacement {
             node: candidate.node.node.clone().unwrap_or_default(),
@@ -154,7 +154,7 @@ impl<'s> Solver<'s> {
         }
         let mut requirements = requirements;
         if let Some(key) = self.reservations.key().filter(|_| !claim.reserved.is_empty()) {
-            // Whatever else it could have been launched as, it now takes the capacity it holds.
+            // A claim that holds reserved capacity must be launched into it, whatever else its requirements allow.
             let mut all = self.labels.decode(requirements);
             all.set(label::CAPACITY_TYPE, Requirement::one_of([label::CAPACITY_TYPE_RESERVED]));
             let ids = claim.reserved.iter().map(|id| self.labels.value_name(key, *id));
@@ -214,11 +214,11 @@ impl<'s> Solver<'s> {
         let kept: Vec<(f64, usize)> = order
             .iter()
             .copied()
-            .filter(|(_, t)| left.contains(*t))
+            .filter(|(_, position)| left.contains(*position))
             .take(self.settings.instance_types_max)
             .collect();
-        let types: Vec<usize> = kept.iter().map(|(_, t)| *t).collect();
-        let name = |t: &usize| template.types[*t].instance_type.name.clone();
+        let types: Vec<usize> = kept.iter().map(|(_, position)| *position).collect();
+        let name = |position: &usize| template.types[*position].instance_type.name.clone();
         let instance_types: Arc<[String]> = types.iter().map(name).collect();
 
         let mut all = self.labels.decode(requirements);
@@ -248,25 +248,27 @@ impl<'s> Solver<'s> {
         }
     }
 
-    /// Types by the price of their cheapest offering that serves the requirements; of equals by name.
+    /// Types by the price of their cheapest offering that satisfies the requirements; equal ones by name.
     fn types_by_price(&self, template: &Template<'_>, requirements: ReqId) -> ByPrice {
         let mut order: Vec<(f64, usize)> = template
             .types
             .iter()
             .enumerate()
-            .map(|(t, info)| {
+            .map(|(position, info)| {
                 let offerings = info.instance_type.offerings.iter().zip(&info.offerings);
                 let price = offerings
-                    .filter(|(o, needs)| {
-                        o.available && self.labels.compatible(requirements, **needs, true)
+                    .filter(|(offering, needs)| {
+                        offering.available && self.labels.compatible(requirements, **needs, true)
                     })
-                    .map(|(o, _)| o.price)
+                    .map(|(offering, _)| offering.price)
                     .fold(f64::INFINITY, f64::min);
-                (price, t)
+                (price, position)
             })
             .collect();
-        let name = |t: usize| &template.types[t].instance_type.name;
-        order.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| name(a.1).cmp(name(b.1))));
+        let name = |position: usize| &template.types[position].instance_type.name;
+        order.sort_by(|left, right| {
+            left.0.total_cmp(&right.0).then_with(|| name(left.1).cmp(name(right.1)))
+        });
         order.into()
     }
 
@@ -277,10 +279,12 @@ impl<'s> Solver<'s> {
         types: &[usize],
     ) -> Vec<String> {
         let mut found = BTreeSet::new();
-        for info in types.iter().map(|t| &template.types[*t]) {
+        for info in types.iter().map(|position| &template.types[*position]) {
             for (offering, needs) in info.instance_type.offerings.iter().zip(&info.offerings) {
-                let capacity_type =
-                    offering.requirements.get(label::CAPACITY_TYPE).and_then(|r| r.single());
+                let capacity_type = offering
+                    .requirements
+                    .get(label::CAPACITY_TYPE)
+                    .and_then(|required| required.single());
                 if let Some(capacity_type) = capacity_type
                     && !found.contains(capacity_type)
                     && offering.available
@@ -298,28 +302,29 @@ fn claim_annotations(template: &Template<'_>, types: &[usize], min_values_relaxe
     let mut annotations = static_claim::claim_annotations(template.pool);
     let mut set = |key: &str, value: &str| annotations.insert(key.to_owned(), value.to_owned());
     set(label::MIN_VALUES_RELAXED, if min_values_relaxed { "true" } else { "false" });
-    let types = || types.iter().map(|t| template.types[*t].instance_type);
-    if types().any(|t| t.price_overlaid) {
+    let types = || types.iter().map(|position| template.types[*position].instance_type);
+    if types().any(|instance_type| instance_type.price_overlaid) {
         set(label::PRICE_OVERLAY_APPLIED, "true");
     }
-    if types().any(|t| t.capacity_overlaid) {
+    if types().any(|instance_type| instance_type.capacity_overlaid) {
         set(label::CAPACITY_OVERLAY_APPLIED, "true");
     }
     annotations
 }
 
-/// What daemons will use at least, whichever of the types it becomes.
+/// The least that daemons will use on any of the types.
 ///
-/// COMPAT: a type without daemons counts as zero; upstream's answer then depends on the order of a map (D28).
+/// COMPAT: a type without daemons counts as zero. Upstream's answer then depends on the order of a map (D28).
 fn daemon_overhead(template: &Template<'_>, types: &[usize]) -> Resources {
-    let mut overheads = types.iter().map(|t| &template.types[*t].daemon_overhead);
+    let mut overheads = types.iter().map(|position| &template.types[*position].daemon_overhead);
     let first = overheads.next().cloned().unwrap_or_default();
     overheads.fold(first, |least, overhead| least.lower(overhead))
 }
 
 /// A pod without a place.
 pub(crate) fn unplaced(pod: String, reasons: Vec<Reason>) -> Unplaced {
-    let message =
-        reasons.first().map_or_else(|| "no pool can serve it".to_owned(), |r| r.message.clone());
+    let message = reasons
+        .first()
+        .map_or_else(|| "no pool can serve it".to_owned(), |reason| reason.message.clone());
     Unplaced { pod, message, reasons }
 }

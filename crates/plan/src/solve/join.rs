@@ -1,4 +1,4 @@
-//! Can a pod join a claim, and what becomes of the claim?
+//! Whether a pod can join a claim, and what the claim's requirements become.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -20,15 +20,16 @@ use super::{
     zones::Zones,
 };
 
-/// More ways than this to settle a claim's domains are not tried for one pod and claim.
+/// The most ways to choose a claim's domains that are tried for one pod and claim. The value was chosen and bounds
+/// the work; it was not measured separately.
 const OPTIONS_MAX: usize = 64;
 
 /// Why a pod cannot join a claim.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JoinRefusal {
-    /// Whether it never will.
+    /// Whether the pod can never join the claim.
     pub(super) for_good: bool,
-    /// Whether reserved capacity would have suited, but is taken.
+    /// Whether reserved capacity would fit, but is taken.
     pub(super) reserved: bool,
 }
 
@@ -37,8 +38,8 @@ impl JoinRefusal {
 }
 
 impl Solver<'_> {
-    /// What a claim's requirements may become when a pod joins it: one entry per alternative of its volumes and per
-    /// domain it could settle for, in the order they are tried.
+    /// The possible requirements of a claim once a pod joins it: one entry for each alternative of its volumes and
+    /// each choice of domains, in the order they are tried.
     pub(super) fn options(&mut self, requirements: ReqId, variant: &Variant) -> Vec<ReqId> {
         let Self { labels, topology, zones, nodes, classes, choices, .. } = self;
         let Parts { volume_alternatives, form, .. } =
@@ -50,8 +51,10 @@ impl Solver<'_> {
                 let joins: Rc<[ReqId]> = labels
                     .join(requirements, wanted.all)
                     .into_iter()
-                    .flat_map(|own| volume_alternatives.iter().map(move |volumes| (own, *volumes)))
-                    .filter_map(|(own, volumes)| labels.join(own, volumes))
+                    .flat_map(|joined| {
+                        volume_alternatives.iter().map(move |volumes| (joined, *volumes))
+                    })
+                    .filter_map(|(joined, volumes)| labels.join(joined, volumes))
                     .collect();
                 form.joins.insert(requirements, Rc::clone(&joins));
                 joins
@@ -127,8 +130,7 @@ impl Solver<'_> {
                 Err(disagreed) => refusal.reserved |= disagreed.reserved,
             }
         }
-        // A claim without room for the pod as it stands will not have room later, whatever domain it
-        // settles for.
+        // A claim without capacity for the pod will not have it later either, whatever domain is chosen.
         refusal.for_good = !fitted
             && existing.is_some_and(|claim| {
                 !template.front(claim.requirements, rows, labels).fits(before, requests)
@@ -137,7 +139,7 @@ impl Solver<'_> {
     }
 }
 
-/// What has to be agreed on besides requirements and room; mostly nothing.
+/// Constraints besides requirements and capacity. Most pods have none.
 #[derive(Debug, Clone, Copy)]
 struct Terms {
     volumes: bool,
@@ -167,7 +169,7 @@ impl Terms {
     }
 }
 
-/// A pod before a claim, or before a template.
+/// A pod together with a claim or a template.
 #[derive(Debug, Clone, Copy)]
 struct JoinContext<'c, 's> {
     pod: &'c Pod,
@@ -178,7 +180,7 @@ struct JoinContext<'c, 's> {
 }
 
 impl JoinContext<'_, '_> {
-    /// Agrees on volumes, `minValues` and reservations, given the rows that are left.
+    /// Checks volumes, `minValues` and reservations for the rows that are left.
     fn agree(
         self,
         terms: Terms,
@@ -200,7 +202,7 @@ impl JoinContext<'_, '_> {
         if terms.min_values {
             let types = self.template.types_of(&left);
             let short = self.template.short_of_min_values(option, &types, labels);
-            // Only a new claim may settle for less.
+            // `minValues` is only lowered for a new claim.
             let relax =
                 self.existing.is_none() && self.settings.min_values == MinValuesPolicy::BestEffort;
             if !short.is_empty() && !relax {
@@ -219,8 +221,7 @@ impl JoinContext<'_, '_> {
         Ok(joining)
     }
 
-    /// The reservations that a claim with these rows left would hold; `None` if it must wait for
-    /// one.
+    /// The reservations that a claim with these rows would hold; `None` if it must wait for one.
     fn to_reserve(self, rows: &Bits, option: ReqId, labels: &LabelSpace) -> Option<Vec<usize>> {
         let held = self.existing.map_or(&[][..], |claim| &claim.reserved);
         let mut compatible = false;
@@ -246,7 +247,7 @@ impl JoinContext<'_, '_> {
     }
 }
 
-/// The ways in which a claim can settle its domains so that every group allows the pod.
+/// The ways to choose a claim's domains so that every group allows the pod.
 pub(super) fn settle_domains(
     uses: &Uses,
     strict: ReqId,
@@ -261,10 +262,10 @@ pub(super) fn settle_domains(
         let group = topology.group(used.group);
         let key = group.key();
         labels.work.count(1 + group.domain_count());
-        let (own, instance) = (labels.get(strict, key), labels.get(requirements, key));
+        let (required, instance) = (labels.get(strict, key), labels.get(requirements, key));
         let allowed = group.allowed(
             used.selects_self,
-            |domain| labels.allows(key, own, domain),
+            |domain| labels.allows(key, required, domain),
             |domain| labels.allows(key, instance, domain),
         );
         let merged = match per_key.iter_mut().find(|(known, ..)| *known == key) {
@@ -303,7 +304,7 @@ pub(super) fn settle_domains(
     options
 }
 
-/// How many volumes of each driver a pod attaches.
+/// The number of volumes of each driver that a pod attaches.
 pub(super) fn count_by_driver(pod: &Pod) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for volume in &pod.volumes.attached {

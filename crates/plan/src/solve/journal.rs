@@ -1,20 +1,20 @@
-//! Changes that can be taken back.
+//! Changes that can be undone.
 
-/// How much of what was tried is taken back.
+/// How many changes are undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What was done in the last step.
+    /// The changes of the last step.
     Step,
     All,
 }
 
-/// What has changed since something was tried, latest last. Nothing is written down unless something is being tried, so
-/// that a pass which nobody takes back pays nothing for it.
+/// The changes of the current trial, the latest last. Outside of a trial no change is recorded, so an ordinary pass
+/// pays nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Journal<C> {
     on: bool,
     changes: Vec<C>,
-    /// How many changes came before the last step.
+    /// The number of changes before the last step.
     before_step: usize,
 }
 
@@ -25,13 +25,13 @@ impl<C> Default for Journal<C> {
 }
 
 impl<C> Journal<C> {
-    /// From now on changes are written down.
+    /// Starts recording changes.
     pub(crate) fn begin(&mut self) {
         debug_assert!(self.changes.is_empty(), "what was tried before has been taken back or kept");
         self.on = true;
     }
 
-    /// What changes from now on can be taken back by itself.
+    /// Starts a step that can be undone alone.
     pub(crate) fn step(&mut self) {
         self.before_step = self.changes.len();
     }
@@ -41,7 +41,7 @@ impl<C> Journal<C> {
         self.on
     }
 
-    /// Writes a change down.
+    /// Records a change.
     #[inline]
     pub(crate) fn note(&mut self, change: impl FnOnce() -> C) {
         if self.on {
@@ -49,7 +49,7 @@ impl<C> Journal<C> {
         }
     }
 
-    /// The latest change that has not been taken back yet; taking it back is not written down.
+    /// Removes the latest recorded change. Undoing it must not be recorded.
     pub(crate) fn take_back(&mut self, extent: Extent) -> Option<C> {
         if extent == Extent::All {
             self.before_step = 0;
@@ -59,7 +59,7 @@ impl<C> Journal<C> {
         if is_left { self.changes.pop() } else { None }
     }
 
-    /// What has changed stays so.
+    /// Makes the recorded changes permanent.
     pub(crate) fn keep(&mut self) {
         self.on = false;
         self.changes.clear();

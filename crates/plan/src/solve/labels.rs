@@ -1,9 +1,9 @@
 //! Requirements as integers.
 //!
-//! Label keys and values become small numbers, a requirement becomes a bit set, and whole sets of requirements are kept
-//! once and known by their number. What two sets do to each other is worked out once and remembered, so that asking
-//! "may this pod join that claim?" is a look-up. The meaning is that of [`joiner_core::requirement`]; a property test
-//! holds the two against each other.
+//! Label keys and values become small numbers, and a requirement becomes a bit set. Each set of requirements is
+//! stored once and named by its number. The result of combining two sets is computed once and cached, so "may this
+//! pod join that claim?" is a lookup. The semantics are those of [`joiner_core::requirement`]; a property test
+//! compares the two.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ use crate::work::Meter;
 pub(crate) struct Key(u32);
 
 impl Key {
-    /// The host name is a key like any other for requirements, but its domains are instances.
+    /// The host name. Its domains are instances, but for requirements it is a key like any other.
     pub(crate) const HOSTNAME: Self = Self(0);
 
     fn index(self) -> usize {
@@ -34,7 +34,7 @@ impl Key {
 pub(crate) struct ReqId(u32);
 
 impl ReqId {
-    /// The set without any requirement.
+    /// The empty set of requirements.
     pub(crate) const ANY: Self = Self(0);
 
     pub(crate) fn index(self) -> usize {
@@ -42,7 +42,7 @@ impl ReqId {
     }
 }
 
-/// The values one key may have, over the key's dictionary.
+/// The values that a key may have, as positions in the key's dictionary.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Req {
     complement: bool,
@@ -76,9 +76,9 @@ pub(crate) struct LabelSpace {
     well_known: WellKnown,
     sets: Vec<Rc<ReqSet>>,
     set_lookup: FxHashMap<Rc<ReqSet>, ReqId>,
-    /// (offered, wanted) with well-known keys open → the intersection, or nothing.
+    /// The intersection of (offered, wanted), or `None`. Well-known keys that are not offered are allowed.
     joined: FxHashMap<(ReqId, ReqId), Option<ReqId>>,
-    /// (offered, wanted) with nothing open → whether they are compatible.
+    /// Whether (offered, wanted) are compatible. Keys that are not offered are absent.
     strict: FxHashMap<(ReqId, ReqId), bool>,
     pinned: FxHashMap<(ReqId, Key, u32), Option<ReqId>>,
     pub(crate) work: Meter,
@@ -92,12 +92,12 @@ impl Req {
         self.complement != self.values.is_empty()
     }
 
-    /// The values listed, unless they are exclusions.
+    /// The listed values, unless they are exclusions.
     pub(crate) fn listed(&self) -> Option<&Bits> {
         (!self.complement).then_some(&self.values)
     }
 
-    /// The only value left, if there is exactly one.
+    /// The only value that is left, if there is exactly one.
     pub(crate) fn single(&self) -> Option<usize> {
         if self.complement || self.values.len() != 1 {
             return None;
@@ -134,7 +134,7 @@ impl LabelSpace {
         space
     }
 
-    /// The number of a key, new or known.
+    /// The number of a key; a new key is added.
     pub(crate) fn key(&mut self, name: &str) -> Key {
         let name = label::normalize(name);
         if let Some(key) = self.key_lookup.get(name) {
@@ -150,7 +150,7 @@ impl LabelSpace {
         key
     }
 
-    /// The number of a key that something has mentioned before.
+    /// The number of a key, if it is known.
     pub(crate) fn known_key(&self, name: &str) -> Option<Key> {
         self.key_lookup.get(label::normalize(name)).copied()
     }
@@ -159,7 +159,7 @@ impl LabelSpace {
         &self.keys[key.index()].name
     }
 
-    /// The number of a value, new or known.
+    /// The number of a value; a new value is added.
     pub(crate) fn value(&mut self, key: Key, name: &str) -> usize {
         let info = &mut self.keys[key.index()];
         if let Some(value) = info.lookup.get(name) {
@@ -171,7 +171,7 @@ impl LabelSpace {
         value
     }
 
-    /// The number of a value that something has mentioned before.
+    /// The number of a value, if it is known.
     pub(crate) fn known_value(&self, key: Key, name: &str) -> Option<usize> {
         self.keys[key.index()].lookup.get(name).map(|value| *value as usize)
     }
@@ -205,7 +205,7 @@ impl LabelSpace {
         }
     }
 
-    /// Back to names.
+    /// The set with names instead of numbers.
     pub(crate) fn decode(&self, id: ReqId) -> Requirements {
         let mut all = Requirements::new();
         for (key, req) in self.sets[id.index()].iter() {
@@ -231,7 +231,7 @@ impl LabelSpace {
         id
     }
 
-    /// What a set says of a key.
+    /// The requirement of a set for a key.
     pub(crate) fn get(&self, id: ReqId, key: Key) -> Option<&Req> {
         let set = &self.sets[id.index()];
         set.binary_search_by_key(&key, |(key, _)| *key).ok().map(|at| &set[at].1)
@@ -245,13 +245,13 @@ impl LabelSpace {
         self.sets[id.index()].iter().any(|(_, req)| req.min_values.is_some())
     }
 
-    /// Whether everything asked for is of labels that providers fill in, or an exclusion.
+    /// Whether all requirements are about labels that providers set, or are exclusions.
     pub(crate) fn only_well_known(&self, id: ReqId) -> bool {
         let set = &self.sets[id.index()];
         set.iter().all(|(key, req)| req.is_exclusion() || self.keys[key.index()].well_known)
     }
 
-    /// Whether a key's value is allowed; `None` allows everything.
+    /// Whether a requirement allows a value; `None` allows every value.
     pub(crate) fn allows(&self, key: Key, req: Option<&Req>, value: usize) -> bool {
         req.is_none_or(|req| {
             req.values.contains(value) != req.complement
@@ -263,14 +263,14 @@ impl LabelSpace {
         if gte.is_none() && lte.is_none() {
             return true;
         }
-        self.keys[key.index()].values[value]
-            .number
-            .is_some_and(|n| gte.is_none_or(|low| low <= n) && lte.is_none_or(|high| n <= high))
+        self.keys[key.index()].values[value].number.is_some_and(|number| {
+            gte.is_none_or(|low| low <= number) && lte.is_none_or(|high| number <= high)
+        })
     }
 
-    fn intersection(&self, key: Key, a: &Req, b: &Req) -> Req {
-        let (gte, lte) = merged_bounds(a, b);
-        let min_values = a.min_values.max(b.min_values);
+    fn intersection(&self, key: Key, left: &Req, right: &Req) -> Req {
+        let (gte, lte) = merged_bounds(left, right);
+        let min_values = left.min_values.max(right.min_values);
         if matches!((gte, lte), (Some(low), Some(high)) if low > high) {
             return Req {
                 complement: false,
@@ -280,12 +280,12 @@ impl LabelSpace {
                 min_values,
             };
         }
-        let complement = a.complement && b.complement;
-        let mut values = match (a.complement, b.complement) {
-            (true, true) => a.values.or(&b.values),
-            (true, false) => b.values.and_not(&a.values),
-            (false, true) => a.values.and_not(&b.values),
-            (false, false) => a.values.and(&b.values),
+        let complement = left.complement && right.complement;
+        let mut values = match (left.complement, right.complement) {
+            (true, true) => left.values.or(&right.values),
+            (true, false) => right.values.and_not(&left.values),
+            (false, true) => left.values.and_not(&right.values),
+            (false, false) => left.values.and(&right.values),
         };
         if gte.is_some() || lte.is_some() {
             values = values.filtered(|value| self.within(key, value, gte, lte));
@@ -294,32 +294,36 @@ impl LabelSpace {
         Req { complement, values, gte, lte, min_values }
     }
 
-    fn has_intersection(&self, key: Key, a: &Req, b: &Req) -> bool {
-        match (a.complement, b.complement) {
-            (true, true) => !matches!(merged_bounds(a, b), (Some(low), Some(high)) if low > high),
-            (false, false) if a.unbounded() && b.unbounded() => a.values.intersects(&b.values),
-            (false, true) if b.unbounded() => !a.values.and_not(&b.values).is_empty(),
-            (true, false) if a.unbounded() => !b.values.and_not(&a.values).is_empty(),
-            _ => !self.intersection(key, a, b).values.is_empty(),
+    fn has_intersection(&self, key: Key, left: &Req, right: &Req) -> bool {
+        match (left.complement, right.complement) {
+            (true, true) => {
+                !matches!(merged_bounds(left, right), (Some(low), Some(high)) if low > high)
+            }
+            (false, false) if left.unbounded() && right.unbounded() => {
+                left.values.intersects(&right.values)
+            }
+            (false, true) if right.unbounded() => !left.values.and_not(&right.values).is_empty(),
+            (true, false) if left.unbounded() => !right.values.and_not(&left.values).is_empty(),
+            _ => !self.intersection(key, left, right).values.is_empty(),
         }
     }
 
-    /// Whether the keys that both constrain leave a value.
-    pub(crate) fn intersects(&self, a: ReqId, b: ReqId) -> bool {
-        let (a, b) = (&self.sets[a.index()], &self.sets[b.index()]);
-        self.work.count(a.len() + b.len());
-        let mut rest = b.iter().peekable();
-        a.iter().all(|(key, own)| {
+    /// Whether each key that both sets constrain has a common value.
+    pub(crate) fn intersects(&self, left: ReqId, right: ReqId) -> bool {
+        let (left, right) = (&self.sets[left.index()], &self.sets[right.index()]);
+        self.work.count(left.len() + right.len());
+        let mut rest = right.iter().peekable();
+        left.iter().all(|(key, offered)| {
             while rest.next_if(|(other, _)| other < key).is_some() {}
             rest.peek().is_none_or(|(other, wanted)| {
                 other != key
-                    || self.has_intersection(*key, own, wanted)
-                    || (own.is_exclusion() && wanted.is_exclusion())
+                    || self.has_intersection(*key, offered, wanted)
+                    || (offered.is_exclusion() && wanted.is_exclusion())
             })
         })
     }
 
-    /// Whether `offered` can serve `wanted`, not remembering the answer.
+    /// Whether `offered` satisfies `wanted`. The answer is not cached.
     pub(crate) fn compatible(&self, offered: ReqId, wanted: ReqId, well_known_open: bool) -> bool {
         let known = self.sets[wanted.index()].iter().all(|(key, req)| {
             req.is_exclusion()
@@ -329,7 +333,7 @@ impl LabelSpace {
         known && self.intersects(offered, wanted)
     }
 
-    /// Whether a node with labels `offered` can serve `wanted`: nothing may be left open.
+    /// Whether a node with labels `offered` satisfies `wanted`. Missing labels are absent.
     pub(crate) fn compatible_strict(&mut self, offered: ReqId, wanted: ReqId) -> bool {
         if wanted == ReqId::ANY {
             return true;
@@ -342,7 +346,7 @@ impl LabelSpace {
         verdict
     }
 
-    /// What is left of a claim's requirements when something that wants `wanted` joins it.
+    /// The requirements of a claim after a pod with `wanted` has joined it.
     pub(crate) fn join(&mut self, offered: ReqId, wanted: ReqId) -> Option<ReqId> {
         if wanted == ReqId::ANY {
             return Some(offered);
@@ -356,12 +360,13 @@ impl LabelSpace {
         joined
     }
 
-    /// Both sets together, compatible or not.
-    pub(crate) fn intersect_sets(&mut self, a: ReqId, b: ReqId) -> ReqId {
-        let (a, b) = (Rc::clone(&self.sets[a.index()]), Rc::clone(&self.sets[b.index()]));
-        self.work.count(a.len() + b.len());
-        let mut merged: ReqSet = (*a).clone();
-        for (key, req) in b.iter() {
+    /// The intersection of both sets, whether compatible or not.
+    pub(crate) fn intersect_sets(&mut self, left: ReqId, right: ReqId) -> ReqId {
+        let (left, right) =
+            (Rc::clone(&self.sets[left.index()]), Rc::clone(&self.sets[right.index()]));
+        self.work.count(left.len() + right.len());
+        let mut merged: ReqSet = (*left).clone();
+        for (key, req) in right.iter() {
             match merged.binary_search_by_key(key, |(key, _)| *key) {
                 Ok(at) => merged[at].1 = self.intersection(*key, &merged[at].1, req),
                 Err(at) => merged.insert(at, (*key, req.clone())),
@@ -370,8 +375,8 @@ impl LabelSpace {
         self.intern_set(merged)
     }
 
-    /// What is left when `key` may only have `values`. Nothing, if the key is unknown and no provider fills it in, or if
-    /// none of the values was possible.
+    /// The set with `key` restricted to `values`. `None` if the key is unknown and no provider sets it, or if none
+    /// of the values is allowed.
     pub(crate) fn narrow(&mut self, id: ReqId, key: Key, values: &Bits) -> Option<ReqId> {
         let only = Req {
             complement: false,
@@ -391,7 +396,7 @@ impl LabelSpace {
         Some(self.with(id, key, narrowed))
     }
 
-    /// [`LabelSpace::narrow`] to a single value, remembered.
+    /// [`LabelSpace::narrow`] to a single value, cached.
     pub(crate) fn pin(&mut self, id: ReqId, key: Key, value: usize) -> Option<ReqId> {
         if let Some(known) = self.pinned.get(&(id, key, value as u32)) {
             return *known;
@@ -418,12 +423,12 @@ impl LabelSpace {
     }
 }
 
-fn merged_bounds(a: &Req, b: &Req) -> (Option<i64>, Option<i64>) {
-    let lte = match (a.lte, b.lte) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+fn merged_bounds(left: &Req, right: &Req) -> (Option<i64>, Option<i64>) {
+    let lte = match (left.lte, right.lte) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (left, right) => left.or(right),
     };
-    (a.gte.max(b.gte), lte)
+    (left.gte.max(right.gte), lte)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How much a pool may still grow.
+//! The limits of a pool, and how much of them is left.
 
 use joiner_core::{
     pool::NodePool,
@@ -11,16 +11,16 @@ use super::{
     template::{RowSetId, Template, TypeInfo},
 };
 
-/// What is left of a pool's limits.
+/// The part of a pool's limits that is left.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Remaining {
-    /// (column, amount), `nodes` apart.
+    /// Pairs of column and amount, without `nodes`.
     pub(super) amounts: Vec<(usize, i64)>,
-    /// Whole instances.
+    /// The number of instances.
     pub(super) nodes: Option<i64>,
-    /// Rows within the limits; worked out anew when the amounts have changed.
+    /// Rows within the limits, computed again after the amounts have changed.
     rows: Option<RowSetId>,
-    /// The most of each limited resource that one instance of the pool has.
+    /// The largest amount of each limited resource that an instance of the pool has.
     largest: Vec<i64>,
 }
 
@@ -47,7 +47,7 @@ impl Remaining {
         self.amounts.is_empty() && self.nodes.is_none()
     }
 
-    /// The rows that one more instance may be; `None` when the pool may have no more instances.
+    /// The rows that one more instance may have; `None` if the pool may have no more instances.
     pub(crate) fn rows(&mut self, template: &mut Template<'_>) -> Option<RowSetId> {
         if self.nodes.is_some_and(|nodes| nodes <= 0) {
             return None;
@@ -75,17 +75,21 @@ impl Remaining {
         self.amounts.iter().all(|(column, left)| info.capacity[*column] <= *left)
     }
 
-    /// The first limited resource of which an instance of this type would take too much: (column, left).
+    /// The first limited resource that an instance of this type would exceed, as (column, left).
     pub(crate) fn exceeded_by(&self, info: &TypeInfo<'_>) -> Option<(usize, i64)> {
         self.amounts.iter().copied().find(|(column, left)| info.capacity[*column] > *left)
     }
 
-    /// Takes what a new claim may come to use: of each resource the most that any of its types has.
+    /// Subtracts the most that a new claim may use: for each resource, the largest amount among its types.
     ///
     /// COMPAT: upstream does not count the claims of a pass against `nodes` (D6).
     pub(crate) fn take(&mut self, template: &Template<'_>, types: &[usize]) {
         for (column, left) in &mut self.amounts {
-            *left -= types.iter().map(|t| template.types[*t].capacity[*column]).max().unwrap_or(0);
+            *left -= types
+                .iter()
+                .map(|position| template.types[*position].capacity[*column])
+                .max()
+                .unwrap_or(0);
         }
         if let Some(nodes) = &mut self.nodes {
             *nodes -= 1;
@@ -93,7 +97,7 @@ impl Remaining {
         self.rows = None;
     }
 
-    /// Gets back what an instance took that is no more.
+    /// Adds the capacity of a removed instance back.
     pub(crate) fn give_back(&mut self, counted_capacity: &Resources, columns: &Columns) {
         for (column, left) in &mut self.amounts {
             let amount = counted_capacity.get(columns.name(*column));

@@ -1,4 +1,4 @@
-//! Instances that exist or are on their way, as candidates for pods.
+//! Instances that exist or were launched, as candidates for pods.
 
 use joiner_core::{
     label,
@@ -19,33 +19,33 @@ use super::{
     template::{UNNAMED_HOST, daemon_tolerates},
 };
 
-/// Nodes of a snapshot, and those of them that take pods, in the order they are asked.
+/// The nodes of a snapshot. Those that take pods are candidates, in the order they are tried.
 #[derive(Debug, Clone)]
 pub(crate) struct Nodes<'s> {
     pub(super) candidates: Vec<Candidate<'s>>,
     /// For every node of the snapshot, in its order.
     seen: Vec<Seen>,
-    /// For each candidate, what there is of CPU and memory, in their columns.
+    /// For each candidate, its total CPU and memory, with their columns.
     weighed: Vec<[Option<(usize, i64)>; 2]>,
     /// Free amounts, candidate after candidate.
     pub(super) free: Vec<i64>,
     pub(super) width: usize,
-    /// Candidates with equal labels and taints are of one sort.
+    /// The sorts of candidates. Candidates of one sort have equal labels and taints.
     pub(crate) sorts: Vec<(ReqId, usize)>,
     taint_sets: Vec<&'s [Taint]>,
     pub(super) sites: Vec<Site<'s>>,
-    /// Numbers of pools' zones.
+    /// Numbers for pairs of pool and zone.
     homes: FxHashMap<(&'s str, &'s str), usize>,
-    /// How many instances of a pool are in a zone, by the number of both.
+    /// The number of instances for each pair of pool and zone.
     instances: Vec<usize>,
-    /// Candidates that are no more.
+    /// Candidates that were removed.
     pub(super) gone: Bits,
-    /// Candidates that new pods should leave alone for now.
+    /// Candidates that pods of other instances do not move to for now.
     pub(crate) quiet: Bits,
-    /// Candidates that have received pods in what is being tried.
+    /// Candidates that have received pods in the current trial.
     pub(super) touched: Bits,
     journal: Journal<Change<'s>>,
-    /// What was free before each change that added a pod, row after row.
+    /// The free amounts before each change that added a pod, row after row.
     free_before: Vec<i64>,
 }
 
@@ -54,19 +54,19 @@ pub(crate) struct Nodes<'s> {
 pub(crate) struct Site<'s> {
     pub(crate) requirements: ReqId,
     pub(crate) object_taints: &'s [Taint],
-    /// How many of them there are.
+    /// The number of these nodes.
     nodes: usize,
 }
 
-/// How much a node appeals to the scheduler: the emptier it would be, and the more alike CPU and memory are used.
-/// Nodes that are not ready get no pods from it as long as there are others.
+/// The scheduler's score of a node: the more free capacity, and the more balanced the use of CPU and memory, the
+/// better. Nodes that are not ready come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Appeal {
     is_ready: bool,
     score: i64,
 }
 
-/// Something that has changed about a candidate.
+/// A change of a candidate.
 #[derive(Debug, Clone)]
 enum Change<'s> {
     /// A pod was added.
@@ -77,7 +77,7 @@ enum Change<'s> {
         /// Volumes, as driver and claim, that were not attached before.
         attached: Vec<(&'s str, &'s str)>,
     },
-    /// It is no more.
+    /// The candidate was removed.
     Gone { position: usize },
 }
 
@@ -95,15 +95,15 @@ pub(crate) struct Candidate<'s> {
     pub(crate) sort: usize,
     pub(crate) taint_set: usize,
     pub(super) ports: Ports<'s>,
-    /// Claims attached, by driver.
+    /// Attached volume claims, by driver.
     pub(super) volumes: FxHashMap<&'s str, FxHashSet<&'s str>>,
     /// The pods that were placed on it.
     pub(crate) pods: Vec<u32>,
-    /// How many of them were there before what is being tried.
+    /// How many of them were there before the current trial.
     pub(super) settled: usize,
-    /// Where its Node object is, once there is one.
+    /// The site of its Node object, if it has one.
     site: Option<usize>,
-    /// The number of its pool's zone, where both are known.
+    /// The number of its pool and zone, if both are known.
     home: Option<usize>,
 }
 
@@ -115,11 +115,12 @@ impl<'s> Nodes<'s> {
         labels: &mut LabelSpace,
         rank: impl Fn(usize) -> u32,
     ) -> Self {
-        let mut order: Vec<usize> =
-            (0..snapshot.nodes.len()).filter(|i| !snapshot.nodes[*i].leaving).collect();
-        order.sort_by_key(|i| {
-            let node = &snapshot.nodes[*i];
-            (!node.initialized, rank(*i), node.name())
+        let mut order: Vec<usize> = (0..snapshot.nodes.len())
+            .filter(|position| !snapshot.nodes[*position].leaving)
+            .collect();
+        order.sort_by_key(|position| {
+            let node = &snapshot.nodes[*position];
+            (!node.initialized, rank(*position), node.name())
         });
         let mut all = Self {
             candidates: Vec::with_capacity(order.len()),
@@ -194,7 +195,7 @@ impl<'s> Nodes<'s> {
         all
     }
 
-    /// Counts one more instance of its pool in its zone.
+    /// Counts one more instance of the node's pool in its zone.
     fn home(&mut self, node: &'s Node) -> Option<usize> {
         let (pool, zone) = (node.pool.as_deref()?, node.labels.get(label::ZONE)?);
         let home = *self.homes.entry((pool, zone)).or_insert_with(|| {
@@ -205,7 +206,7 @@ impl<'s> Nodes<'s> {
         Some(home)
     }
 
-    /// How many instances of a pool are in a zone.
+    /// The number of instances of a pool in a zone.
     pub(super) fn instances(&self, pool: &str, zone: &str) -> usize {
         self.homes.get(&(pool, zone)).map_or(0, |home| self.instances[*home])
     }
@@ -226,7 +227,7 @@ impl<'s> Nodes<'s> {
         self.candidates.iter()
     }
 
-    /// Candidates that have received pods in what is being tried, in the order they are asked.
+    /// Candidates that have received pods in the current trial, in the order they are tried.
     pub(crate) fn touched(&self) -> impl Iterator<Item = &Candidate<'s>> {
         self.touched.iter().map(|position| &self.candidates[position])
     }
@@ -253,22 +254,21 @@ impl<'s> Nodes<'s> {
         self.seen[node]
     }
 
-    /// Which of 64 candidates take no pods, whatever the pods are. `respect_quiet` leaves out those, too, that should be
-    /// left alone.
+    /// Which of 64 candidates take no pods at all. With `respect_quiet`, busy candidates count among them.
     #[inline]
     pub(crate) fn closed(&self, word: usize, respect_quiet: bool) -> u64 {
         let quiet = if respect_quiet { self.quiet.word(word) } else { 0 };
         self.gone.word(word) | quiet
     }
 
-    /// Whether a node has room for these requests. One that has promised more than it has takes nothing.
+    /// Whether a node has free capacity for these requests. An overcommitted node takes no pods.
     #[inline]
     pub(crate) fn fits(&self, position: usize, requests: &[i64]) -> bool {
         let free = &self.free[position * self.width..(position + 1) * self.width];
         free.iter().zip(requests).all(|(free, amount)| amount <= free)
     }
 
-    /// How much a node that has room for these requests appeals to the scheduler.
+    /// The scheduler's score of a node that has free capacity for these requests.
     pub(crate) fn appeal(&self, position: usize, requests: &[i64]) -> Appeal {
         let free = &self.free[position * self.width..(position + 1) * self.width];
         let left = self.weighed[position].map(|weighed| {
@@ -280,7 +280,7 @@ impl<'s> Nodes<'s> {
             [Some(cpu), Some(memory)] => 1.0 - (cpu - memory).abs() / 2.0,
             _ => 1.0,
         };
-        // Both weigh the same by default. It counts in whole percent.
+        // The scheduler gives both scores equal weight by default, in whole percent.
         let percent = |share: f64| (share * 100.0) as i64;
         let score = percent(f64::midpoint(cpu, memory)) + percent(balance);
         Appeal { is_ready: self.candidates[position].node.initialized, score }
@@ -303,7 +303,7 @@ impl<'s> Nodes<'s> {
         amounts::subtract(free, requests);
     }
 
-    /// Takes a candidate away. Answers with its site if it was the last one there.
+    /// Removes a candidate. The result is its site if it was the last one there.
     pub(crate) fn remove(&mut self, position: usize) -> Option<Site<'s>> {
         self.gone.insert(position);
         self.journal.note(|| Change::Gone { position });
@@ -315,12 +315,12 @@ impl<'s> Nodes<'s> {
         (site.nodes == 0).then(|| site.clone())
     }
 
-    /// From now on what changes can be taken back.
+    /// Starts recording changes, so that they can be undone.
     pub(crate) fn begin(&mut self) {
         self.journal.begin();
     }
 
-    /// What has changed stays so.
+    /// Makes the recorded changes permanent.
     pub(crate) fn keep(&mut self) {
         for position in self.touched.iter() {
             let candidate = &mut self.candidates[position];
@@ -331,12 +331,12 @@ impl<'s> Nodes<'s> {
         self.journal.keep();
     }
 
-    /// What changes from now on can be taken back by itself.
+    /// Starts a step that can be undone alone.
     pub(crate) fn step(&mut self) {
         self.journal.step();
     }
 
-    /// Everything is as it was at the beginning, or before the last step.
+    /// Undoes all recorded changes, or those of the last step.
     pub(crate) fn take_back(&mut self, extent: Extent) {
         while let Some(change) = self.journal.take_back(extent) {
             match change {
@@ -375,13 +375,17 @@ impl<'s> Candidate<'s> {
 
     /// Volumes of a pod, as driver and claim, that are not attached.
     fn unattached(&self, pod: &'s Pod) -> impl Iterator<Item = (&'s str, &'s str)> {
-        let all = pod.volumes.attached.iter().map(|v| (v.driver.as_str(), v.claim.as_str()));
+        let all = pod
+            .volumes
+            .attached
+            .iter()
+            .map(|volume| (volume.driver.as_str(), volume.claim.as_str()));
         all.filter(|(driver, claim)| {
             self.volumes.get(driver).is_none_or(|claims| !claims.contains(claim))
         })
     }
 
-    /// Takes back the last pod.
+    /// Removes the last pod again.
     fn give_back(&mut self, ports: usize, attached: &[(&'s str, &'s str)]) {
         self.pods.pop();
         self.ports.truncate(ports);
@@ -395,7 +399,7 @@ impl<'s> Candidate<'s> {
         }
     }
 
-    /// The pods that have come to it in what is being tried.
+    /// The pods that were placed in the current trial.
     pub(crate) fn newcomers(&self) -> &[u32] {
         &self.pods[self.settled..]
     }
@@ -404,7 +408,7 @@ impl<'s> Candidate<'s> {
         self.ports.are_free(pod.spec.host_ports.iter())
     }
 
-    /// Whether the pod's volumes can be attached besides those that are; a claim that is shared counts once.
+    /// Whether the pod's volumes can be attached in addition. A shared claim counts once.
     pub(crate) fn can_attach(&self, pod: &Pod) -> bool {
         if self.node.volume_limits.is_empty() || pod.volumes.attached.is_empty() {
             return true;
@@ -426,7 +430,7 @@ impl<'s> Candidate<'s> {
     }
 }
 
-/// A node's labels, as far as anything asks for them.
+/// The node's labels, restricted to keys that any requirement names.
 fn encode_labels(node: &Node, labels: &mut LabelSpace) -> ReqId {
     let mut known = Requirements::new();
     for (key, value) in &node.labels {
@@ -443,11 +447,11 @@ fn encode_labels(node: &Node, labels: &mut LabelSpace) -> ReqId {
     labels.encode(&known)
 }
 
-/// What new pods can use: allocatable, less what its pods use, less what daemons that are expected and not there yet
-/// will use.
+/// The capacity for new pods: allocatable, less the requests of its pods, less those of expected daemons that are
+/// missing.
 ///
-/// COMPAT: upstream compares the sums of expected and present daemons, so that an unexpected daemon hides an expected
-/// one (D8), and tests only the first alternative of a daemon's node affinity (D7).
+/// COMPAT: upstream compares the sums of expected and present daemons, so an unexpected daemon hides an expected
+/// one (D8). It also tests only the first alternative of a daemon's node affinity (D7).
 fn free(snapshot: &Snapshot, node: &Node, ignore_dra: bool, columns: &Columns) -> Vec<i64> {
     let mut used = Resources::new();
     let mut present: FxHashMap<&str, Resources> = FxHashMap::default();

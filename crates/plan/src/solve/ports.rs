@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use joiner_core::pod::HostPort;
 use rustc_hash::FxHashMap;
 
-/// An address as it is compared: as what it is, or as text if it is none.
+/// An IP address, or the text if it cannot be parsed.
 type Address<'s> = Result<IpAddr, &'s str>;
 
-/// Every address, in both ways to say so.
+/// The wildcard addresses of IPv4 and IPv6.
 const EVERYWHERE: [Address<'_>; 2] =
     [Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), Ok(IpAddr::V6(Ipv6Addr::UNSPECIFIED))];
 
-/// Ports by number and protocol, so that each further one is found at once, however many are taken.
+/// Ports by number and protocol, so a lookup is fast even if many are taken.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ports<'s> {
     /// In the order in which they were taken.
@@ -38,7 +38,7 @@ impl<'s> Ports<'s> {
         }
     }
 
-    /// Gives back all but the first so many.
+    /// Releases all ports except the first `left`.
     pub(crate) fn truncate(&mut self, left: usize) {
         while self.taken.len() > left
             && let Some(port) = self.taken.pop()
@@ -55,7 +55,7 @@ impl<'s> Ports<'s> {
         }
     }
 
-    /// Whether none of these is in the way of one that is taken.
+    /// Whether none of these ports conflicts with one that is taken.
     pub(crate) fn are_free<'p>(&self, mut ports: impl Iterator<Item = &'p HostPort>) -> bool {
         self.is_empty() || ports.all(|port| self.is_free(port))
     }

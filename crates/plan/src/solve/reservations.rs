@@ -1,4 +1,4 @@
-//! Reserved capacity: which claim holds how much of which reservation.
+//! Reserved capacity: how much of which reservation each claim holds.
 
 use joiner_core::snapshot::Snapshot;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -8,19 +8,21 @@ use super::{
     labels::{Key, LabelSpace, ReqId},
 };
 
-/// What is left of each reservation in this pass. A claim holds one of every reservation it might be launched into.
+/// The capacity that is left of each reservation in this pass. A claim holds one unit of every reservation it may
+/// be launched into.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reservations {
     key: Option<Key>,
     pub(super) left: FxHashMap<usize, u32>,
-    /// Reservations that had nothing left before the pass; nobody of the pass will give any of them back.
+    /// Reservations that were used up before the pass. No claim of this pass will release any of them.
     empty: FxHashSet<usize>,
-    /// What a claim held before and after, exchange by exchange.
+    /// The reservations of a claim before and after each exchange.
     journal: Journal<(Vec<usize>, Vec<usize>)>,
 }
 
 impl Reservations {
-    /// Reads the reservations of a catalog. Where several offerings name one, the smallest capacity counts.
+    /// Reads the reservations of a catalog. If several offerings name one reservation, the smallest capacity
+    /// counts.
     pub(crate) fn new(snapshot: &Snapshot, labels: &mut LabelSpace) -> Self {
         let Some(name) = &snapshot.catalog.reservation_id_label else { return Self::default() };
         let key = labels.key(name);
@@ -45,24 +47,24 @@ impl Reservations {
         self.key
     }
 
-    /// The reservation that an offering with these requirements draws from.
+    /// The reservation of an offering with these requirements.
     pub(crate) fn id_of(&self, offering: ReqId, labels: &LabelSpace) -> Option<usize> {
         labels.get(offering, self.key?)?.single()
     }
 
-    /// Whether waiting for one of `id` makes sense.
+    /// Whether a claim of this pass may still release a unit of `id`.
     ///
-    /// COMPAT: upstream lets pods wait for a reservation that is used up by instances that exist.
+    /// COMPAT: upstream lets pods wait for a reservation that existing instances use up.
     pub(crate) fn may_be_free_again(&self, id: usize) -> bool {
         self.left.contains_key(&id) && !self.empty.contains(&id)
     }
 
-    /// Whether one of `id` is left, or already held.
+    /// Whether a unit of `id` is left, or already held.
     pub(crate) fn can_hold(&self, held: &[usize], id: usize) -> bool {
         held.contains(&id) || self.left.get(&id).is_some_and(|left| *left > 0)
     }
 
-    /// Lets a claim that held `before` hold `after`.
+    /// Replaces the reservations `before` of a claim by `after`.
     pub(crate) fn exchange(&mut self, before: &[usize], after: &[usize]) {
         if before != after {
             self.journal.note(|| (before.to_vec(), after.to_vec()));
@@ -79,17 +81,17 @@ impl Reservations {
         }
     }
 
-    /// From now on what changes can be taken back.
+    /// Starts recording changes, so that they can be undone.
     pub(crate) fn begin(&mut self) {
         self.journal.begin();
     }
 
-    /// What has changed stays so.
+    /// Makes the recorded changes permanent.
     pub(crate) fn keep(&mut self) {
         self.journal.keep();
     }
 
-    /// Everything is as it was at the beginning.
+    /// Undoes all recorded changes.
     pub(crate) fn take_back(&mut self) {
         while let Some((before, after)) = self.journal.take_back(Extent::All) {
             self.exchange(&after, &before);

@@ -1,9 +1,8 @@
-//! One pool's instances, as the planner looks at them.
+//! The instance types of one pool, prepared for planning.
 //!
-//! A template is what a claim of the pool starts from. Its instance types are rows: one per type, or one per group of a
-//! type's offerings where offerings change the type's size. Which rows a set of requirements leaves is worked out once
-//! per set; of those, only the rows that no other row beats in every resource (the *front*) decide whether one more pod
-//! fits.
+//! A claim of the pool starts from a template. Its instance types are rows: one for each type, or one for each size
+//! if offerings change the type's size. The rows that a set of requirements allows are computed once per set. Among
+//! them, only rows that no other row exceeds in every resource (the *front*) decide whether another pod fits.
 
 use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
@@ -30,34 +29,34 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RowSetId(u32);
 
-/// The host name of every instance that nobody asks for by name. No real host is called this.
+/// The host name of instances that no requirement names. No real host has this name.
 pub(crate) const UNNAMED_HOST: &str = "";
 
-/// What a claim of one pool starts from.
+/// The start of every claim of a pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Template<'s> {
     pub(crate) pool: &'s NodePool,
-    /// The pool's requirements and labels, and what every claim of it has.
+    /// The requirements of every claim of the pool, including its labels.
     pub(crate) requirements: ReqId,
     pub(crate) types: Vec<TypeInfo<'s>>,
     rows: Vec<Row>,
-    /// Allocatable less daemons, row after row.
+    /// Allocatable minus daemons, row after row.
     room: Vec<i64>,
     /// The same, column after column.
     room_by_column: Vec<i64>,
-    /// Rows that have nothing less than nothing.
+    /// Rows without negative amounts.
     sound: Bits,
     width: usize,
     row_sets: Vec<Bits>,
     row_set_lookup: FxHashMap<Bits, RowSetId>,
-    /// Rows whose type and offerings meet a set of requirements.
+    /// Rows whose type and offerings satisfy a set of requirements.
     meeting: FxHashMap<ReqId, Rc<Bits>>,
     fronts: FxHashMap<(ReqId, RowSetId), Rc<Front>>,
-    /// Whether some offering is reserved capacity, so that reservations have to be kept.
+    /// Whether any offering is reserved capacity, so that reservations must be tracked.
     pub(crate) has_reserved: bool,
-    /// Whether some type limits how many volumes can be attached.
+    /// Whether any type limits the number of attached volumes.
     pub(crate) has_volume_limits: bool,
-    /// Whether some daemon takes a host port.
+    /// Whether any daemon uses a host port.
     pub(crate) has_daemon_ports: bool,
 }
 
@@ -66,14 +65,14 @@ pub(crate) struct Template<'s> {
 pub(crate) struct TypeInfo<'s> {
     pub(crate) instance_type: &'s InstanceType,
     requirements: ReqId,
-    /// What counts against the pool's limits.
+    /// The capacity that counts against the pool's limits.
     pub(crate) capacity: Vec<i64>,
     /// The daemons that will run on it, by position in the snapshot.
     pub(crate) daemons: Vec<usize>,
     pub(crate) daemon_overhead: Resources,
     daemon_ports: Ports<'s>,
     daemon_volumes: FxHashMap<&'s str, u32>,
-    /// Each offering's requirements, in the type's order.
+    /// The requirements of each offering, in the type's order.
     pub(crate) offerings: Vec<ReqId>,
 }
 
@@ -84,7 +83,7 @@ struct Row {
     offerings: Vec<usize>,
 }
 
-/// Rows of which no other has more of everything.
+/// Rows that no other row exceeds in every resource.
 #[derive(Debug, Default)]
 pub(crate) struct Front {
     room: Vec<i64>,
@@ -92,10 +91,10 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Whether `a + b` fits some row.
+    /// Whether `used + added` fits any row.
     #[inline]
-    pub(crate) fn fits(&self, a: &[i64], b: &[i64]) -> bool {
-        self.room.chunks_exact(self.width).any(|room| amounts::sum_fits(a, b, room))
+    pub(crate) fn fits(&self, used: &[i64], added: &[i64]) -> bool {
+        self.room.chunks_exact(self.width).any(|room| amounts::sum_fits(used, added, room))
     }
 }
 
@@ -104,10 +103,10 @@ impl RowSetId {
     pub(crate) const ALL: Self = Self(0);
 }
 
-/// The requirements that a claim of `pool` starts with.
+/// The initial requirements of a claim of `pool`.
 ///
-/// That the node will be registered and initialized is only assumed while planning, so that daemons which ask for it
-/// are counted; both are left out of the claim.
+/// During planning the node is assumed to be registered and initialized, so that daemons which require it are
+/// counted. The claim itself has neither requirement.
 pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
     let mut all = Requirements::from_specs(&pool.requirements);
     all.add_all(&Requirements::from_labels(&pool.labels));
@@ -124,7 +123,7 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
 }
 
 impl<'s> Template<'s> {
-    /// Looks at all types of the pool; which of them the pool's own requirements leave is decided later.
+    /// Prepares all types of the pool. The pool's own requirements are applied later.
     pub(crate) fn new(
         snapshot: &'s Snapshot,
         pool: &'s NodePool,
@@ -132,11 +131,11 @@ impl<'s> Template<'s> {
         columns: &Columns,
         labels: &mut LabelSpace,
     ) -> Self {
-        let own = template_requirements(pool);
-        let daemons = pool_daemons(snapshot, pool, &own, ignore_dra);
+        let offered = template_requirements(pool);
+        let daemons = pool_daemons(snapshot, pool, &offered, ignore_dra);
         let mut template = Self {
             pool,
-            requirements: labels.encode(&own),
+            requirements: labels.encode(&offered),
             types: Vec::new(),
             rows: Vec::new(),
             room: Vec::new(),
@@ -184,7 +183,7 @@ impl<'s> Template<'s> {
             offerings: instance_type
                 .offerings
                 .iter()
-                .map(|o| labels.encode(&o.requirements))
+                .map(|offering| labels.encode(&offering.requirements))
                 .collect(),
         };
         for (index, daemon, alternatives) in daemons {
@@ -202,7 +201,10 @@ impl<'s> Template<'s> {
         }
         self.has_daemon_ports |= !info.daemon_ports.is_empty();
         self.has_volume_limits |= !instance_type.volume_limits.is_empty();
-        self.has_reserved |= instance_type.offerings.iter().any(|o| o.available && o.is_reserved());
+        self.has_reserved |= instance_type
+            .offerings
+            .iter()
+            .any(|offering| offering.available && offering.is_reserved());
 
         let overhead = instance_type.overhead.total();
         for offerings in offering_groups(instance_type) {
@@ -212,7 +214,7 @@ impl<'s> Template<'s> {
             let capacity = instance_type.capacity.overlaid(&first.capacity);
             let allocatable =
                 columns.row(&allocatable(&capacity, &overhead.overlaid(&first.overhead)));
-            // Nothing fits an instance that has promised more than it has.
+            // An overcommitted instance can take no pods.
             if allocatable.iter().any(|amount| *amount < 0) {
                 continue;
             }
@@ -242,7 +244,7 @@ impl<'s> Template<'s> {
         &self.room[row * self.width..(row + 1) * self.width]
     }
 
-    /// The rows of a set whose types `keep` keeps.
+    /// The rows of a set whose types satisfy `keep`.
     pub(crate) fn rows_where(
         &mut self,
         base: RowSetId,
@@ -252,12 +254,12 @@ impl<'s> Template<'s> {
         self.intern_rows(rows)
     }
 
-    /// The rows whose daemons leave the host ports of `spec` free.
+    /// The rows on which daemons leave the host ports of `spec` free.
     pub(crate) fn rows_with_ports(&mut self, base: RowSetId, spec: &PodSpec) -> RowSetId {
         self.rows_where(base, |info| info.daemon_ports.are_free(spec.host_ports.iter()))
     }
 
-    /// The rows whose type meets the requirements and has an available offering that does.
+    /// The rows whose type satisfies the requirements and has an available offering that does.
     pub(crate) fn meeting(&mut self, requirements: ReqId, labels: &LabelSpace) -> Rc<Bits> {
         if let Some(known) = self.meeting.get(&requirements) {
             return Rc::clone(known);
@@ -266,17 +268,16 @@ impl<'s> Template<'s> {
             let row = &self.rows[row];
             let info = &self.types[row.type_index];
             labels.intersects(info.requirements, requirements)
-                && row
-                    .offerings
-                    .iter()
-                    .any(|o| labels.compatible(requirements, info.offerings[*o], true))
+                && row.offerings.iter().any(|offering| {
+                    labels.compatible(requirements, info.offerings[*offering], true)
+                })
         });
         let rows = Rc::new(rows);
         self.meeting.insert(requirements, Rc::clone(&rows));
         rows
     }
 
-    /// What decides whether a pod still fits a claim with these requirements and rows.
+    /// The rows that decide whether a pod still fits a claim with these requirements and rows.
     pub(crate) fn front(
         &mut self,
         requirements: ReqId,
@@ -295,7 +296,7 @@ impl<'s> Template<'s> {
             let beaten = front
                 .room
                 .chunks_exact(front.width)
-                .any(|better| better.iter().zip(room).all(|(better, own)| better >= own));
+                .any(|better| better.iter().zip(room).all(|(better, room)| better >= room));
             if !beaten {
                 front.room.extend_from_slice(room);
             }
@@ -321,14 +322,15 @@ impl<'s> Template<'s> {
         rows
     }
 
-    /// Those of `rows` that can attach this many volumes of each driver, besides their daemons' own.
+    /// Those of `rows` that can attach this many volumes of each driver, in addition to the volumes of their
+    /// daemons.
     pub(crate) fn with_volumes(&self, rows: &Bits, attached: &BTreeMap<&str, usize>) -> Bits {
         rows.filtered(|row| {
             let info = &self.types[self.rows[row].type_index];
             attached.iter().all(|(driver, count)| {
                 info.instance_type.volume_limits.get(*driver).is_none_or(|limit| {
-                    let own = info.daemon_volumes.get(driver).copied().unwrap_or(0);
-                    count + own as usize <= *limit as usize
+                    let of_daemons = info.daemon_volumes.get(driver).copied().unwrap_or(0);
+                    count + of_daemons as usize <= *limit as usize
                 })
             })
         })
@@ -341,7 +343,7 @@ impl<'s> Template<'s> {
         types
     }
 
-    /// Available offerings of a row that meet the requirements, as (type, offering).
+    /// Available offerings of a row that satisfy the requirements, as (type, offering).
     pub(crate) fn offerings(
         &self,
         row: usize,
@@ -352,13 +354,15 @@ impl<'s> Template<'s> {
         let info = &self.types[row.type_index];
         row.offerings
             .iter()
-            .filter(move |o| labels.compatible(requirements, info.offerings[**o], true))
-            .map(move |o| (row.type_index, *o))
+            .filter(move |offering| {
+                labels.compatible(requirements, info.offerings[**offering], true)
+            })
+            .map(move |offering| (row.type_index, *offering))
     }
 
-    /// For each key with `minValues` that `types` do not reach: how many values they have.
+    /// For each key whose `minValues` the types do not reach, the number of their values.
     ///
-    /// A type counts with all values it lists for a key, whatever the claim has been narrowed to.
+    /// A type counts with all values it lists for a key, even if the claim is narrower.
     pub(crate) fn short_of_min_values(
         &self,
         requirements: ReqId,
@@ -370,9 +374,10 @@ impl<'s> Template<'s> {
         wanted
             .filter_map(|(key, min)| {
                 let mut values = Bits::new();
-                for t in types {
-                    if let Some(listed) =
-                        labels.get(self.types[*t].requirements, key).and_then(|req| req.listed())
+                for position in types {
+                    if let Some(listed) = labels
+                        .get(self.types[*position].requirements, key)
+                        .and_then(|req| req.listed())
                     {
                         values = values.or(listed);
                     }
@@ -383,10 +388,10 @@ impl<'s> Template<'s> {
             .collect()
     }
 
-    /// The values of a key that some type of the pool lists within the template's requirements, and that one of the
-    /// type's offerings, available or not, is in.
+    /// The values of a key that any type of the pool lists within the template's requirements. One of the type's
+    /// offerings, available or not, must have the value too.
     pub(crate) fn domains(&self, key: Key, labels: &LabelSpace) -> Bits {
-        let own = labels.get(self.requirements, key);
+        let required = labels.get(self.requirements, key);
         let mut domains = Bits::new();
         let mut defined = false;
         for info in &self.types {
@@ -400,23 +405,25 @@ impl<'s> Template<'s> {
                     .offerings
                     .iter()
                     .any(|offering| labels.allows(key, labels.get(*offering, key), value));
-                if offered && labels.allows(key, own, value) {
+                if offered && labels.allows(key, required, value) {
                     domains.insert(value);
                 }
             }
         }
-        // A label that only the pool knows.
-        if !defined && let Some(listed) = own.and_then(|req| req.listed()) {
+        // A label that only the pool defines.
+        if !defined && let Some(listed) = required.and_then(|req| req.listed()) {
             domains = domains.or(listed);
         }
         domains
     }
 }
 
-/// Available offerings that give the instance the same size; the type's own size first.
+/// Available offerings, grouped by the size they give the instance. The type's own size comes first.
 fn offering_groups(instance_type: &InstanceType) -> Vec<Vec<usize>> {
     let mut groups: Vec<(&Resources, &Resources, Vec<usize>)> = Vec::new();
-    for (at, offering) in instance_type.offerings.iter().enumerate().filter(|(_, o)| o.available) {
+    for (at, offering) in
+        instance_type.offerings.iter().enumerate().filter(|(_, offering)| offering.available)
+    {
         let same = groups.iter_mut().find(|(capacity, overhead, _)| {
             **capacity == offering.capacity && **overhead == offering.overhead
         });
@@ -429,11 +436,11 @@ fn offering_groups(instance_type: &InstanceType) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, _, group)| group).collect()
 }
 
-/// The daemons whose pods can run on a pool's instances, with what they require of a type.
+/// The daemons whose pods can run on a pool's instances, with their requirements on a type.
 fn pool_daemons<'s>(
     snapshot: &'s Snapshot,
     pool: &NodePool,
-    own: &Requirements,
+    offered: &Requirements,
     ignore_dra: bool,
 ) -> Vec<(usize, &'s Daemon, Vec<Requirements>)> {
     let well_known = &snapshot.catalog.well_known;
@@ -448,14 +455,14 @@ fn pool_daemons<'s>(
                 .spec
                 .requirement_alternatives()
                 .into_iter()
-                .filter(|wanted| own.is_compatible(wanted, Some(well_known)))
+                .filter(|wanted| offered.is_compatible(wanted, Some(well_known)))
                 .collect();
             (!alternatives.is_empty()).then_some((index, daemon, alternatives))
         })
         .collect()
 }
 
-/// Whether a daemon's pod goes on instances with these taints; daemons never mind `PreferNoSchedule`.
+/// Whether a daemon's pod tolerates these taints. Daemons ignore `PreferNoSchedule`.
 pub(crate) fn daemon_tolerates(spec: &PodSpec, taints: &[joiner_core::taint::Taint]) -> bool {
     let mut tolerations = spec.tolerations.clone();
     tolerations.push(Toleration::prefer_no_schedule());

@@ -1,8 +1,8 @@
-//! Who is where, as far as spread and affinity ask.
+//! Counts of pods for spread and affinity.
 //!
-//! A group is one question about domains: how are the pods that a selector selects spread over the values of a label?
-//! Pods with the same constraint share one group. Counts are arrays over the label's values; for the host name, whose
-//! values are the instances themselves, over nodes and claims.
+//! A group counts the pods that a selector selects, for each domain of a label. Pods with the same constraint share
+//! one group. Counts are arrays over the label's values. The values of the host name are the instances themselves,
+//! so its counts are arrays over nodes and claims.
 
 mod filters;
 mod group;
@@ -42,18 +42,18 @@ use crate::work::Meter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct GroupId(u32);
 
-/// Something that has changed about a group.
+/// A change of a group.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     /// A pod in one of its domains.
     Domain(GroupId, usize, Way),
-    /// A pod on an instance, if it is one that takes pods.
+    /// A pod on an instance; `None` for an instance that takes no pods.
     Host(GroupId, Option<Instance>, Way),
-    /// The last node of a site has gone from one of its domains.
+    /// The last node of a site was removed from one of its domains.
     Unanchored(GroupId, usize),
 }
 
-/// A group as one pod meets it.
+/// The use of a group by one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) group: GroupId,
@@ -86,13 +86,13 @@ pub(crate) struct Topology {
     /// Groups that are not in `by_label`.
     elsewhere: Vec<GroupId>,
     filter_verdicts: FxHashMap<(FilterId, ReqId, usize), bool>,
-    /// The groups in which bound pods keep others away.
+    /// The groups of bound pods' anti-affinity.
     declared: Declared,
     /// The groups that count the pods which stay on nodes: once per pod, node after node.
     bound: Vec<GroupId>,
-    /// Where the groups of each node end in `bound`.
+    /// The end of each node's groups in `bound`.
     bound_ends: Vec<usize>,
-    /// The groups that look on which instance their pods are fewest.
+    /// The groups that compare hosts with the one that has fewest pods.
     counted: Vec<GroupId>,
     work: Meter,
     journal: Journal<Change>,
@@ -103,16 +103,16 @@ impl Topology {
         &self.groups[id.0 as usize]
     }
 
-    /// How much has been looked at so far, in entries of lists.
+    /// The work done so far, in comparisons of list entries.
     pub(crate) fn work(&self) -> u64 {
         self.work.units() + self.namespaces.work.units()
     }
 
     /// The group of a spread constraint.
     ///
-    /// COMPAT: upstream takes two constraints for the same that differ only in `minDomains` or in the values of the
-    /// owner's node affinity (D1), and starts a new count when an alternative of the affinity is dropped. Here all
-    /// alternatives of the pod's own specification count, always.
+    /// COMPAT: upstream treats two constraints as equal if they differ only in `minDomains` or in the pod's node
+    /// affinity (D1). It also counts anew when an alternative of the affinity is dropped. Here all alternatives of
+    /// the pod's specification always count.
     pub(crate) fn spread(
         &mut self,
         constraint: &SpreadConstraint,
@@ -127,7 +127,9 @@ impl Topology {
         let definition = Definition {
             kind: Kind::Spread {
                 max_skew: i64::from(constraint.max_skew),
-                min_domains: constraint.min_domains.and_then(|n| usize::try_from(n).ok()),
+                min_domains: constraint
+                    .min_domains
+                    .and_then(|domains| usize::try_from(domains).ok()),
             },
             key: labels.key(&constraint.topology_key),
             namespaces: self.namespaces.own(&pod.namespace),
@@ -167,7 +169,7 @@ impl Topology {
                 let by_value = self.by_label.entry(key.to_owned()).or_default();
                 by_value.entry(value.to_owned()).or_default().push(id);
             }
-            // Without a selector nothing is ever selected.
+            // Without a selector no pod is ever selected.
             None if definition.selector.is_some() => self.elsewhere.push(id),
             None => {}
         }
@@ -223,8 +225,8 @@ impl Topology {
         selecting
     }
 
-    /// Makes the groups in which bound pods keep some of `pods` away. Has to come before nodes are looked at: of their
-    /// labels only those are seen that something asks for.
+    /// Creates the groups of bound pods' anti-affinity against some of `pods`. This must happen before nodes are
+    /// read, because only labels that a group or pod names are read.
     pub(crate) fn declare_bound<'p>(
         &mut self,
         snapshot: &Snapshot,
@@ -246,7 +248,7 @@ impl Topology {
         }
     }
 
-    /// Makes the domains of pools and nodes known to every group, and counts the pods that stay where they are.
+    /// Registers the domains of pools and nodes with every group, and counts the pods that stay.
     pub(crate) fn observe(
         &mut self,
         snapshot: &Snapshot,
@@ -258,7 +260,7 @@ impl Topology {
         self.count_bound_pods(snapshot, nodes, labels);
     }
 
-    /// The groups in which a pod keeps others away.
+    /// The groups of a pod's anti-affinity.
     pub(crate) fn declared(
         &mut self,
         pod: &Pod,
@@ -278,7 +280,7 @@ impl Topology {
         labels: &LabelSpace,
     ) {
         let mut universe: FxHashMap<(Key, usize), Bits> = FxHashMap::default();
-        // Groups with one key and one filter have the same domains.
+        // Groups with equal key and filter have the same domains.
         let mut alike: FxHashMap<(Key, FilterId), usize> = FxHashMap::default();
         for at in 0..self.groups.len() {
             self.work.count(1);
@@ -312,9 +314,9 @@ impl Topology {
                 }
             }
             group.by_name = group.registered.iter().collect();
-            group
-                .by_name
-                .sort_by(|a, b| labels.value_name(key, *a).cmp(labels.value_name(key, *b)));
+            group.by_name.sort_by(|left, right| {
+                labels.value_name(key, *left).cmp(labels.value_name(key, *right))
+            });
         }
     }
 
@@ -349,7 +351,7 @@ impl Topology {
         }
     }
 
-    /// Counts the pods that stay on a node, or counts them no more. `node` is its position in the snapshot.
+    /// Adds or removes the counts of the pods that stay on a node. `node` is its position in the snapshot.
     pub(crate) fn shift_bound(&mut self, node: usize, seen: Seen, way: Way, labels: &LabelSpace) {
         let start = node.checked_sub(1).map_or(0, |before| self.bound_ends[before]);
         let instance = seen.position.map(Instance::Node);
@@ -358,14 +360,15 @@ impl Topology {
         }
     }
 
-    /// Whether pods that are spread over hosts are bound, so that it matters where they are fewest.
+    /// Whether pods that are spread over hosts are bound, so that the lowest count matters.
     pub(crate) fn can_count_hosts(&self) -> bool {
         self.groups.iter().any(|group| group.lowest_bound() > 0)
     }
 
-    /// From now on groups that spread over hosts look where their pods are fewest, as the scheduler does: hosts that have
-    /// one each may have a second. That goes as far as the pods that are bound, and no further, so that a group without
-    /// bound pods gets a host for each. Only before the first pod is placed, and what is opened then cannot be taken back.
+    /// Starts comparing hosts with the one that has fewest pods, as the scheduler does. Hosts with one pod each may
+    /// then have a second. The lowest count rises no higher than the bound pods allow, so a group without bound
+    /// pods gets a host for each pod. Call it before the first pod is placed; claims opened afterwards cannot be
+    /// undone.
     pub(crate) fn count_hosts(&mut self, nodes: &Nodes<'_>, labels: &LabelSpace) {
         for (id, group) in self.groups.iter_mut().enumerate() {
             let most = group.lowest_bound();
@@ -375,7 +378,7 @@ impl Topology {
         }
     }
 
-    /// A claim is opened that has no pods yet: for the time being there is no host with fewer.
+    /// Registers a claim without pods. Until it has pods, the lowest count is 0.
     pub(crate) fn open_host(
         &mut self,
         claim: usize,
@@ -388,20 +391,20 @@ impl Topology {
         }
     }
 
-    /// From now on pods that come change nothing about where pods are fewest.
+    /// Stops raising the lowest count when pods arrive.
     pub(crate) fn finish_lowest_hosts(&mut self) {
         for id in &self.counted {
             self.groups[id.0 as usize].finish_lowest_host();
         }
     }
 
-    /// Instances that have more pods of a group than its skew allows, for the groups that look where they are fewest.
+    /// Instances with more pods of a group than its skew allows, among groups that count hosts.
     pub(crate) fn too_crowded_hosts(&self) -> impl Iterator<Item = (GroupId, Instance)> + '_ {
         let crowded = |id: GroupId| self.group(id).too_crowded_hosts().map(move |on| (id, on));
         self.counted.iter().copied().flat_map(crowded)
     }
 
-    /// Forgets that a site has nodes: domains that only they were in are gone.
+    /// Removes a site without nodes. Domains that only its nodes were in no longer exist.
     pub(crate) fn abandon(&mut self, site: &Site<'_>, labels: &LabelSpace) {
         let Self { groups, journal, .. } = self;
         for (id, group) in groups.iter_mut().enumerate() {
@@ -415,22 +418,22 @@ impl Topology {
         }
     }
 
-    /// From now on what changes can be taken back.
+    /// Starts recording changes, so that they can be undone.
     pub(crate) fn begin(&mut self) {
         self.journal.begin();
     }
 
-    /// What has changed stays so.
+    /// Makes the recorded changes permanent.
     pub(crate) fn keep(&mut self) {
         self.journal.keep();
     }
 
-    /// What changes from now on can be taken back by itself.
+    /// Starts a step that can be undone alone.
     pub(crate) fn step(&mut self) {
         self.journal.step();
     }
 
-    /// Everything is as it was at the beginning, or before the last step.
+    /// Undoes all recorded changes, or those of the last step.
     pub(crate) fn take_back(&mut self, extent: Extent, labels: &LabelSpace) {
         while let Some(change) = self.journal.take_back(extent) {
             match change {
@@ -474,10 +477,10 @@ impl Topology {
         verdict
     }
 
-    /// Takes note of a pod that comes to an instance which has these requirements now that the pod is there, or leaves it.
+    /// Counts a pod that comes to an instance, or leaves it. `requirements` are those of the instance with the pod.
     ///
-    /// `selecting` are the groups that select the pod, `declared` those in which it keeps others away. `taints` are the
-    /// instance's, with a number that stands for them.
+    /// `selecting` are the groups that select the pod, `declared` those of its anti-affinity. `taints` are the
+    /// instance's, with a number that identifies them.
     pub(crate) fn record(
         &mut self,
         (selecting, declared): (&[GroupId], &[GroupId]),
@@ -500,7 +503,8 @@ impl Topology {
         }
     }
 
-    /// Counts a pod in a group, or counts it no more. An instance that takes no pods is none, but its pods are somewhere.
+    /// Adds a pod to a group's count, or removes it. An instance that takes no pods is `None`, but its pods count
+    /// in their domains.
     fn shift(
         &mut self,
         id: GroupId,
@@ -523,7 +527,7 @@ impl Topology {
             journal.note(|| Change::Domain(id, domain, way));
         };
         match kind {
-            // The pod may come to be in any of them.
+            // The pod may be in any of them.
             Kind::AntiAffinity | Kind::KeptAway => {
                 req.listed().into_iter().flat_map(Bits::iter).for_each(shift);
             }

@@ -1,13 +1,11 @@
-//! What would become of pods if instances went, tried on a pass that is prepared once.
+//! Trials: what happens to pods if instances are removed, on a pass that is prepared once.
 //!
-//! A trial begins, instances are removed, pods are placed as ever, and then it is either kept or taken back. It may have
-//! steps, of which the last one can be taken back while what came before goes on. Taking back costs as much as has
-//! changed, not as much as there is: the parts that change write down how ([`super::journal`]), and the rest of it is
-//! here.
+//! A trial begins, instances are removed, and pods are placed as usual. Then the trial is kept or undone. It may
+//! have steps, and the last step can be undone alone. The cost of undoing depends on the changes, and not on the
+//! size of the cluster. The parts that change record how ([`super::journal`]), and this module does the rest.
 //!
-//! What is remembered about pods, labels, types and nodes stays remembered from trial to trial where it is about what no
-//! trial has changed: room on a node that received nothing only shrinks when a trial is kept, and a sort of node suits a
-//! pod or does not.
+//! Results about pods, labels, types and nodes stay cached between trials if no trial changes them. Capacity of a
+//! node without new pods only shrinks when a trial is kept. Whether a sort of node fits a pod never changes.
 
 use joiner_core::{
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
@@ -23,37 +21,37 @@ use super::{
 /// How a trial differs from an ordinary pass.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rules {
-    /// Whether pods of instances leave alone the nodes that should be left alone.
+    /// Whether pods of removed instances avoid busy nodes.
     pub(crate) respect_quiet: bool,
-    /// With more new claims than this the trial ends.
+    /// The trial ends with more new claims than this.
     pub(crate) claims_max: Option<usize>,
     pub(crate) min_values: MinValuesPolicy,
-    /// Whether the scheduler has its way: it puts each pod on the node that appeals to it most.
+    /// Whether pods are placed as the scheduler would: on the node with the highest score.
     pub(crate) scheduled: bool,
-    /// Whether pods go to nodes that are ready and nowhere else; the first one that finds none is the end.
+    /// Whether only ready nodes take pods. The trial ends at the first pod without a place.
     pub(crate) ready_nodes_only: bool,
 }
 
-/// What is being tried, and what has to be taken back besides what the parts know of themselves.
+/// The state of a trial, and the changes to undo that the parts do not record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Trial {
     on: bool,
     rules: Rules,
-    /// Nodes that a form of a class was found not to fit after they had received pods.
+    /// Nodes that were found not to fit a form of a class after they had received pods.
     dead_nodes: Vec<(usize, usize, usize)>,
     /// Forms of classes that claims have refused.
     dead_claims: Vec<(usize, usize)>,
     /// Classes that were refused.
     refused: Vec<usize>,
-    /// What was left of limits before each change.
+    /// The remaining limits before each change.
     limits: Vec<(usize, Remaining)>,
     /// How many pods were placed at the beginning.
     placed: u64,
-    /// How far it had come before the last step.
+    /// The state before the last step.
     before_step: Before,
 }
 
-/// How much of a trial came before its last step.
+/// The part of a trial before its last step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Before {
     dead_nodes: usize,
@@ -61,12 +59,12 @@ struct Before {
     placed: u64,
 }
 
-/// Where the pods of a trial are.
+/// The places of a trial's pods.
 #[derive(Debug, Default)]
 pub(crate) struct Placements {
     pub(crate) claims: Vec<PlannedClaim>,
     pub(crate) existing: Vec<ExistingPlacement>,
-    /// Pods whose place is not good enough.
+    /// Pods with a place that is not good enough.
     pub(crate) unplaced: Vec<Unplaced>,
 }
 
@@ -75,17 +73,17 @@ impl Trial {
         self.rules.respect_quiet
     }
 
-    /// Whether the scheduler has its way.
+    /// Whether pods are placed as the scheduler would.
     pub(super) fn is_scheduled(&self) -> bool {
         self.rules.scheduled
     }
 
-    /// Whether pods go to nodes that are ready and nowhere else.
+    /// Whether only ready nodes take pods.
     pub(super) fn knows_ready_nodes_only(&self) -> bool {
         self.rules.ready_nodes_only
     }
 
-    /// Whether there are more new claims than anybody wants to know of.
+    /// Whether there are more new claims than the question allows.
     pub(super) fn is_over(&self, claims: &Claims<'_>) -> bool {
         self.rules.claims_max.is_some_and(|max| claims.unsettled().len() > max)
     }
@@ -108,7 +106,7 @@ impl Trial {
         }
     }
 
-    /// Notes what is left of a template's limits, which are about to change.
+    /// Records a template's remaining limits before they change.
     pub(super) fn note_limits(&mut self, template: usize, remaining: &[Remaining]) {
         if self.on {
             self.limits.push((template, remaining[template].clone()));
@@ -117,7 +115,7 @@ impl Trial {
 }
 
 impl Solver<'_> {
-    /// From now on what changes can be taken back.
+    /// Starts recording changes, so that they can be undone.
     pub(crate) fn begin(&mut self, rules: Rules) {
         self.settings.min_values = rules.min_values;
         self.trial.on = true;
@@ -128,7 +126,7 @@ impl Solver<'_> {
         self.reservations.begin();
     }
 
-    /// What is tried from now on can be taken back by itself. Only for trials that open no claims.
+    /// Starts a step that can be undone alone. Only for trials that open no claims.
     pub(crate) fn step(&mut self) {
         self.nodes.step();
         self.topology.step();
@@ -137,7 +135,7 @@ impl Solver<'_> {
             Before { dead_nodes: dead_nodes.len(), limits: limits.len(), placed: self.placed };
     }
 
-    /// What was tried in the last step has not happened; what was tried before may still happen.
+    /// Undoes the last step. The previous steps stay.
     pub(crate) fn take_back_step(&mut self) {
         let before = self.trial.before_step;
         self.nodes.take_back(Extent::Step);
@@ -148,8 +146,7 @@ impl Solver<'_> {
         self.forget_refusals();
     }
 
-    /// What was tried has happened. The claims it has opened are on their way; pods of other instances do not count on
-    /// them.
+    /// Makes the trial permanent. Its claims were launched then, and pods of other instances do not use them.
     pub(crate) fn keep(&mut self) {
         self.nodes.keep();
         self.topology.keep();
@@ -160,7 +157,7 @@ impl Solver<'_> {
         self.end();
     }
 
-    /// What was tried has not happened.
+    /// Undoes the trial.
     pub(crate) fn take_back(&mut self) {
         self.nodes.take_back(Extent::All);
         self.topology.take_back(Extent::All, &self.labels);
@@ -172,7 +169,7 @@ impl Solver<'_> {
         self.end();
     }
 
-    /// Forgets which nodes do not fit, but for the first `left` that were found not to.
+    /// Clears nodes that were found not to fit, except for the first `left`.
     fn revive_nodes(&mut self, left: usize) {
         for (class, form, position) in self.trial.dead_nodes.drain(left..) {
             if let Some(form) = self.classes.all[class].known_form_mut(form) {
@@ -182,15 +179,14 @@ impl Solver<'_> {
         }
     }
 
-    /// Takes back what has changed about limits, but for the first `left` changes.
+    /// Undoes changes of limits, except for the first `left`.
     fn give_back_limits(&mut self, left: usize) {
         for (template, before) in self.trial.limits.drain(left..).rev() {
             self.remaining[template] = before;
         }
     }
 
-    /// Forgets what was true of claims that take no more pods or are no more, and of refusals: the next trial removes
-    /// other instances.
+    /// Clears cached results about settled or removed claims, and refusals. The next trial removes other instances.
     fn end(&mut self) {
         for (class, form) in self.trial.dead_claims.drain(..) {
             if let Some(form) = self.classes.all[class].known_form_mut(form) {
@@ -208,8 +204,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Takes an instance away, with every pod that stays on it. Answers with the pods that the pass itself had put there:
-    /// they need another place. Nothing, if the instance is not there or takes no pods anyway.
+    /// Removes an instance with every pod that stays on it. The result is the pods that the pass had placed there:
+    /// they need another place. `None` if the instance is missing or takes no pods anyway.
     pub(crate) fn remove(&mut self, instance: usize) -> Option<Vec<u32>> {
         let seen = self.nodes.seen_at(instance);
         let position = seen.position.filter(|position| !self.nodes.is_gone(*position))?;
@@ -235,20 +231,20 @@ impl Solver<'_> {
         Some(displaced)
     }
 
-    /// Chooses the instances that pods of other instances should leave alone.
+    /// Sets the instances that pods of other instances must avoid.
     pub(crate) fn leave_alone(&mut self, instances: impl Iterator<Item = usize>) {
         let positions = instances.filter_map(|instance| self.nodes.seen_at(instance).position);
         let quiet: Bits = positions.collect();
         self.nodes.quiet = quiet;
     }
 
-    /// The pods that the pass has put on an instance.
+    /// The pods that the pass has placed on an instance.
     pub(crate) fn put_on(&self, instance: usize) -> &[u32] {
         let position = self.nodes.seen_at(instance).position;
         position.map_or(&[], |position| self.nodes.candidate(position).pods.as_slice())
     }
 
-    /// Where the pods of the trial are now.
+    /// The current places of the trial's pods.
     pub(crate) fn placements(&mut self, shapes: &mut Shapes) -> Placements {
         let (claims, mut unplaced) = self.finish_claims(self.claims.unsettled(), shapes);
         let mut existing = Vec::new();
@@ -264,12 +260,12 @@ impl Solver<'_> {
         Placements { claims, existing, unplaced }
     }
 
-    /// Whether a pod is to be placed whatever happens, rather than only if its instance goes.
+    /// Whether a pod is always placed, rather than only if its instance is removed.
     pub(crate) fn is_own(&self, pod: u32) -> bool {
         (pod as usize) < self.pods.own.len()
     }
 
-    /// Nobody is moved to an instance that may never come.
+    /// Pods are never moved to an instance that is not ready and may never be.
     fn not_ready(&self, pod: u32, candidate: &Candidate<'_>) -> Unplaced {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
         let (claim, node) = (name(&candidate.node.claim), name(&candidate.node.node));

@@ -1,4 +1,4 @@
-//! The order of zones that are equally good for a pod.
+//! The order of equally good zones.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use super::{
     nodes::Nodes,
 };
 
-/// What decides among zones, besides the nodes that there are.
+/// The facts that order zones, besides the nodes.
 #[derive(Debug, Clone)]
 pub(super) struct Zones<'s> {
     zone: Key,
     pool: Key,
-    /// What clouds say of their zones, pool by pool.
+    /// The free capacity that clouds report for their zones, pool by pool.
     room: &'s BTreeMap<String, ZoneRoom>,
 }
 
@@ -26,8 +26,8 @@ impl<'s> Zones<'s> {
         Self { zone: labels.key(label::ZONE), pool: labels.key(label::NODE_POOL), room }
     }
 
-    /// Puts domains in the order in which a claim with these requirements tries them: zones as a
-    /// cloud would take them for an instance of the pool, others by name.
+    /// Sorts domains into the order in which a claim with these requirements tries them. Zones come in the order in
+    /// which the cloud would choose them for an instance of the pool, other domains by name.
     pub(super) fn put_in_order(
         &self,
         domains: &mut [usize],

@@ -1,9 +1,9 @@
-//! Spread over hosts: from which count on a host has too many.
+//! Spread over hosts: from which count on a host has too many pods.
 //!
-//! There can always be one more host, so a host without any of the pods is the measure as long as none of them runs. Once
-//! some do, the scheduler looks at the hosts that there are, and so may a plan: as far up as the fewest pods that run on
-//! any host, and no further than the fewest that any host has in the end, instances that the plan makes included. Nothing
-//! less holds in whatever order pods and instances come.
+//! While none of the pods runs, they are compared with an empty host, because one more host is always possible.
+//! Once some run, the scheduler compares existing hosts, and a plan may do so too. The lowest count may then rise
+//! to the fewest running pods on any occupied host. It may not exceed the lowest count of the result, including new
+//! instances. This rule is valid in every order of arrival.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::{Counts, Group, NodeFilter};
 use crate::{compat, topology::LowestHost};
 
 impl Group<'_, '_, '_> {
-    /// At most how many counted pods are on the host with fewest, by any reading of the rules.
+    /// An upper bound on the lowest count of any host, under every interpretation of the rules.
     pub(super) fn lowest_host(&self, counts: &Counts) -> i64 {
         if self.topology.lowest_host == LowestHost::AlwaysEmpty {
             return 0;
@@ -33,14 +33,14 @@ impl Group<'_, '_, '_> {
         hosts.map(ends_up_with).min().map_or(most, |lowest| lowest.min(most))
     }
 
-    /// Nodes that are not about to go, as instances.
+    /// Nodes that are not being removed, as instances.
     fn staying(&self) -> impl Iterator<Item = (usize, &Node)> {
         let first = self.topology.claim_count();
         let nodes = self.topology.facts.snapshot.nodes.iter().enumerate();
         nodes.filter(|(_, node)| !node.leaving).map(move |(at, node)| (first + at, node))
     }
 
-    /// The fewest counted pods that run on any host which has some, at most; 0 if none has.
+    /// An upper bound on the fewest running counted pods on any occupied host; 0 if no host is occupied.
     fn fewest_running(&self, counts: &Counts) -> i64 {
         let on = |all: &HashMap<usize, i64>, host| all.get(&host).copied().unwrap_or_default();
         let hosts = || {
@@ -48,11 +48,11 @@ impl Group<'_, '_, '_> {
             self.staying().map(running).filter(|(_, at_most)| *at_most > 0)
         };
         let certain = hosts().filter(|(surely, _)| *surely > 0).map(|(_, at_most)| at_most).min();
-        // Any of those that are in doubt may be the only one.
+        // Each of the uncertain ones may be the only one.
         certain.or_else(|| hosts().map(|(_, at_most)| at_most).max()).unwrap_or_default()
     }
 
-    /// Whether there are fewer hosts than `minDomains` by any reading of the rules.
+    /// Whether there are fewer hosts than `minDomains` under every interpretation of the rules.
     fn has_too_few_hosts(&self, filter: &NodeFilter<'_, '_>) -> bool {
         let Some(wanted) = self.identity.min_domains else { return false };
         let nodes = self.topology.facts.snapshot.nodes.iter();
@@ -61,7 +61,7 @@ impl Group<'_, '_, '_> {
         (hosts as i64) < i64::from(wanted)
     }
 
-    /// Whether an instance that the plan makes counts whatever becomes of it.
+    /// Whether a new instance certainly counts.
     fn claim_surely_counts(&self, claim: usize, filter: &NodeFilter<'_, '_>) -> bool {
         let Some(shape) = &self.topology.shapes[claim] else { return false };
         let well_known = &self.topology.facts.snapshot.catalog.well_known;

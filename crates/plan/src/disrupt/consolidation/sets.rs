@@ -1,4 +1,4 @@
-//! Which instances to let go together.
+//! Choosing the sets of instances that are removed together.
 
 use std::{
     cmp::Ordering,
@@ -18,30 +18,36 @@ use super::{
     QUESTION, REASON, ask, together,
 };
 
-/// As many instances as Karpenter's search looks at together, counted from 0.
+/// Karpenter's limit: the last index of the candidates that its search looks at together.
 const UPSTREAM_LAST: usize = 100;
 
-/// The part of their price for which instances are moved together even if the policy Balanced would not.
+/// A set that the policy Balanced would refuse is removed all the same if it saves this share of its price. One
+/// half was tried on `bench e2e` as well, and a third was kept. A smaller share saves more and moves more pods (D43
+/// of docs/compat.md).
 const SAVED_MIN: f64 = 1.0 / 3.0;
 
-/// With how many more instances a set is tried.
+/// With how many more instances a set is tried at most. The value was chosen and not measured separately: each try
+/// is a simulation, and more tries find slightly better sets.
 const GROWTH_TRIES_MAX: usize = 16;
 
-/// After how many exchanges that came to nothing no more are tried.
+/// After this many unsuccessful exchanges the search stops. The value was chosen and not measured separately: it
+/// trades time for cheaper moves.
 const EXCHANGES_IN_VAIN_MAX: usize = 64;
 
-/// How many instances are tried when a set is gathered that may get a new one.
+/// How many instances are tried at most when a set is built that may need a new instance. The value was chosen and
+/// not measured separately: each try is a simulation.
 const GATHER_TRIES_MAX: usize = 32;
 
-/// In how many orders that are as good as any instances are asked to go one by one.
+/// In how many further orders, each as good as any, instances are removed one by one. The value was chosen and not
+/// measured separately: each order costs one walk over all candidates.
 const SHUFFLES: usize = 8;
 
-/// What could be done about some instances, and what it comes to.
+/// A set of instances with its possible command.
 #[derive(Debug)]
 pub(super) struct Found<'c, 's> {
     pub(super) set: Vec<&'c Removable<'s>>,
     pub(super) proposal: Proposal,
-    /// Whether Karpenter would do just this, worth it or not.
+    /// Whether Karpenter's search finds this set too. Such a set is removed whatever it saves.
     is_karpenters: bool,
 }
 
@@ -50,60 +56,61 @@ impl<'c, 's> Found<'c, 's> {
         Self { set, proposal, is_karpenters: false }
     }
 
-    /// Those of `candidates` that are not in it.
+    /// Those of `candidates` that are not in the set.
     fn others(&self, candidates: &'c [Removable<'s>]) -> impl Iterator<Item = &'c Removable<'s>> {
-        let own: BTreeSet<usize> = self.set.iter().map(|each| each.at).collect();
-        candidates.iter().filter(move |each| !own.contains(&each.at))
+        let members: BTreeSet<usize> = self.set.iter().map(|each| each.at).collect();
+        candidates.iter().filter(move |each| !members.contains(&each.at))
     }
 
-    /// Whether pods of others are to go to this instance.
+    /// Whether pods of the set would move to this instance.
     fn is_to_receive(&self, each: &Removable<'_>) -> bool {
         self.proposal.destinations.iter().any(|to| to.name() == each.name())
     }
 
-    /// What it saves, its moving considered.
+    /// The savings less the price of the evictions.
     fn worth(&self, totals: &BTreeMap<&str, Totals>) -> f64 {
         balanced::worth(&self.set, self.proposal.savings, totals)
     }
 
-    /// Whether it is done: it is worth its moving, or saves a good part of what the instances cost, or is what Karpenter
-    /// would do.
+    /// Whether the set may be removed: it is worth its evictions, saves at least `SAVED_MIN` of its price, or is
+    /// Karpenter's choice.
     pub(super) fn pays(&self, totals: &BTreeMap<&str, Totals>) -> bool {
         let price: f64 = self.set.iter().map(|each| each.price).sum();
         let is_much = !replacement::is_less(self.proposal.savings, SAVED_MIN * price);
         self.is_karpenters || is_much || self.worth(totals) >= 0.0
     }
 
-    /// Is worth more than the other, its moving considered; of equals the one that moves less.
+    /// Whether this set is worth more than the other. Of equals, the one with the lower eviction cost is better.
     fn is_better_than(&self, other: &Self, totals: &BTreeMap<&str, Totals>) -> bool {
         let cost = |found: &Self| found.set.iter().map(|each| each.cost).sum::<f64>();
-        let (own, others) = (self.worth(totals), other.worth(totals));
-        replacement::is_less(others, own)
-            || (!replacement::is_less(own, others) && cost(self) < cost(other))
+        let (self_worth, other_worth) = (self.worth(totals), other.worth(totals));
+        replacement::is_less(other_worth, self_worth)
+            || (!replacement::is_less(self_worth, other_worth) && cost(self) < cost(other))
     }
 }
 
-/// In which order instances are asked to go: Karpenter's, then those whose pods are the least dear to move, then those that
-/// save most, then the small ones, of which several become one. Which of them leads furthest depends on the cluster.
+/// The orders in which candidates are tried: Karpenter's, the lowest eviction cost first, the most expensive first,
+/// and the cheapest first. Several of the cheapest may become one instance. Which order is best depends on the
+/// cluster.
 const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 4] =
-    [by_ratio, by_cost, by_price, |a, b| by_price(b, a)];
+    [by_ratio, by_cost, by_price, |left, right| by_price(right, left)];
 
-/// A search that is made again and again while less and less is left.
+/// The search for the best set, repeated until nothing is left.
 ///
-/// Karpenter looks for the longest run of the best instances that can go together. This looks for the same, and besides
-/// among the instances of each pool and of each type, in other orders, and for sets that are no runs. It takes what is
-/// worth most, its moving considered, and leaves what does not pay unless Karpenter would do it, too. Where very many
-/// instances may go at once, each question is dear: then it asks fewer.
+/// Karpenter looks for the longest prefix of its candidates that can be removed together. This search tries that
+/// too. It also tries each pool and each type, other orders, and sets that are no prefixes. The set that is worth
+/// most wins. A set that does not pay is only removed if Karpenter would remove it. If very many instances may be
+/// removed at once, each simulation is expensive, so the search tries fewer sets.
 #[derive(Debug, Default)]
 pub(super) struct Search<'s> {
-    /// Room only becomes less, so a pool or type that had nothing to offer in an order is not asked
-    /// again.
+    /// Groups for which an order found nothing. They are not tried again, because free capacity only shrinks during
+    /// a pass.
     fruitless: BTreeSet<(usize, Group<'s>)>,
 }
 
 impl<'s> Search<'s> {
-    /// The best that can be done about some of these instances, which come in Karpenter's order. Where they are not all
-    /// there are, it is not known what Karpenter would do.
+    /// The best set of these candidates, which come in Karpenter's order. If they are not all candidates,
+    /// Karpenter's choice is unknown.
     pub(super) fn best<'c>(
         &mut self,
         pass: &mut Pass<'s>,
@@ -118,14 +125,15 @@ impl<'s> Search<'s> {
             if found.is_better_than(&best, &pass.totals) { found } else { best }
         };
         let mut found = all.into_iter().reduce(better)?;
-        // What is left is looked at next; but an instance that comes now takes no more pods then.
+        // Further instances could follow in the next round. But an instance that is created now takes no more pods
+        // then.
         if is_thorough || !found.proposal.replacements.is_empty() {
             found = grown(pass, candidates, found)?;
         }
         if is_thorough {
             found = exchanged(pass, candidates, found);
         }
-        found.set.sort_by(|a, b| by_ratio(a, b));
+        found.set.sort_by(|left, right| by_ratio(left, right));
         Some(found)
     }
 
@@ -143,7 +151,7 @@ impl<'s> Search<'s> {
                 if self.fruitless.contains(&(order, of)) {
                     continue;
                 }
-                group.sort_by(|a, b| by(a, b));
+                group.sort_by(|left, right| by(left, right));
                 let affordable =
                     pass.ledger.within(group.iter().map(|each| (*each, each.pool)), REASON);
                 let mut halved = run_by_halving(pass, &affordable);
@@ -165,7 +173,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// Instances that are looked at together: those of a pool and type, or of all.
+/// Instances that are tried together: all, those of a pool, or those of a pool and type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Group<'s> {
     pool: Option<&'s str>,
@@ -175,20 +183,19 @@ struct Group<'s> {
 impl<'s> Group<'s> {
     const ALL: Self = Self { pool: None, instance_type: None };
 
-    /// The instances of the same pool and type.
     fn of(each: &Removable<'s>) -> Self {
         let instance_type = each.instance_type.map(|of| of.name.as_str());
         Self { pool: Some(each.pool), instance_type }
     }
 }
 
-/// All instances, then those of each pool, then those of each pool's types; only groups of two or
-/// more, and none that has the same instances as one before.
+/// All instances, then those of each pool, then those of each pool's types. Groups have at least two instances, and
+/// no two groups are equal.
 fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Removable<'s>>)> {
     let mut groups: BTreeMap<Group<'s>, Vec<&Removable<'s>>> = BTreeMap::new();
     for each in candidates {
-        let own = Group::of(each);
-        for group in [Group::ALL, Group { instance_type: None, ..own }, own] {
+        let same_type = Group::of(each);
+        for group in [Group::ALL, Group { instance_type: None, ..same_type }, same_type] {
             groups.entry(group).or_default().push(each);
         }
     }
@@ -200,10 +207,11 @@ fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Re
     groups.into_iter().collect()
 }
 
-/// Runs from the beginning that can go together, besides the one that halving has found.
+/// Further prefixes that can be removed together, besides the one that binary search has found.
 ///
-/// Halving finds what Karpenter finds. Whether a run can go does not only depend on its length, though: two instances may
-/// be replaced by nothing cheaper and three by something that is. And a longer run may save more and be worth less.
+/// Binary search finds what Karpenter finds. But a longer prefix can succeed where a shorter one fails. Two
+/// instances may have no cheaper replacement, and three may have one. A longer prefix may also save more and be
+/// worth less.
 fn other_runs<'c, 's>(
     pass: &mut Pass<'s>,
     order: &[&'c Removable<'s>],
@@ -218,7 +226,7 @@ fn other_runs<'c, 's>(
     lengths.filter_map(run).collect()
 }
 
-/// The run that Karpenter finds among instances that come in its order.
+/// The prefix that Karpenter finds among candidates in its order.
 pub(super) fn as_karpenter<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
@@ -246,8 +254,10 @@ fn run_by_halving<'c, 's>(
     best
 }
 
-/// Lengths from 2 to `most`, each by half again as long as the one before once they get long.
+/// Lengths from 2 to `most`. Short ones grow by one, longer ones by half of the length.
 fn run_lengths(most: usize) -> Vec<usize> {
+    // Prefixes up to this length are all tried. The value was chosen and not measured separately: each length is a
+    // simulation.
     const EVERY_MAX: usize = 12;
     let longer = |length: &usize| Some(length + if *length < EVERY_MAX { 1 } else { length / 2 });
     let mut lengths: Vec<usize> =
@@ -256,7 +266,7 @@ fn run_lengths(most: usize) -> Vec<usize> {
     lengths
 }
 
-/// A set with more instances from further down the order, past one that does not fit in.
+/// The set with more instances from later in the order, skipping those that do not fit.
 fn grown<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
@@ -268,7 +278,7 @@ fn grown<'c, 's>(
     enlarged(pass, Some(found), &others)
 }
 
-/// A set, or none yet, with every instance in turn with which it is worth more and still pays.
+/// Adds each instance in turn to the set, or to an empty one, if the set is then worth more and still pays.
 fn enlarged<'c, 's>(
     pass: &mut Pass<'s>,
     mut found: Option<Found<'c, 's>>,
@@ -281,7 +291,7 @@ fn enlarged<'c, 's>(
         let joined = Found::new(set, proposal);
         let before = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.worth(&pass.totals));
         let has_paid = found.as_ref().is_some_and(|found| found.pays(&pass.totals));
-        // Whoever takes pods of the others cannot go by itself any more.
+        // An instance that receives pods of the set cannot be removed alone any more.
         let receives = found.as_ref().is_some_and(|found| found.is_to_receive(each));
         let alone = if receives { 0.0 } else { worth_alone(pass, each, &joined) };
         let is_better = replacement::is_less(before + alone, joined.worth(&pass.totals));
@@ -292,15 +302,15 @@ fn enlarged<'c, 's>(
     found
 }
 
-/// A set that is worth more: instances whose pods are dear to move stay, and others go in their stead.
+/// Replaces instances with a high eviction cost by others with a lower one where the set is then worth more.
 fn exchanged<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
     mut found: Found<'c, 's>,
 ) -> Found<'c, 's> {
     let mut others: Vec<&Removable<'s>> = found.others(candidates).collect();
-    found.set.sort_by(|a, b| by_cost(b, a));
-    others.sort_by(|a, b| by_cost(a, b));
+    found.set.sort_by(|left, right| by_cost(right, left));
+    others.sort_by(|left, right| by_cost(left, right));
     let mut in_vain = BTreeSet::new();
     for at in 0..found.set.len() {
         let stays = found.set[at];
@@ -330,7 +340,7 @@ fn exchanged<'c, 's>(
     found
 }
 
-/// Instances of a kind are as dear as each other and as dear to move: if one cannot go, another hardly can.
+/// Instances of a kind have the same group and eviction cost. If one cannot be removed, another is unlikely to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind<'s> {
     of: Group<'s>,
@@ -343,8 +353,8 @@ impl<'s> Kind<'s> {
     }
 }
 
-/// Sets that are gathered instance by instance. A run cannot leave out the one instance that is in the way of all others;
-/// these can.
+/// Sets that are built instance by instance. Unlike a prefix, they can leave out one instance that prevents the
+/// removal of all others.
 fn gathered<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
@@ -354,7 +364,7 @@ fn gathered<'c, 's>(
     let mut all = Vec::new();
     let (orders, shuffles) = if is_thorough { (ORDERS.len(), SHUFFLES) } else { (2, 0) };
     for by in &ORDERS[..orders] {
-        order.sort_by(|a, b| by(a, b));
+        order.sort_by(|left, right| by(left, right));
         all.extend(one_by_one(pass, &order));
         if is_thorough {
             let first = &order[..order.len().min(GATHER_TRIES_MAX)];
@@ -368,7 +378,8 @@ fn gathered<'c, 's>(
     all
 }
 
-/// The instances that can go one after the other without a new one. Whether they can go together, too, is asked once.
+/// The instances that can be removed one after the other without a new one. Whether they can be removed together is
+/// asked once at the end.
 fn one_by_one<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Found<'c, 's>> {
     let mut left: BTreeMap<&str, u32> = BTreeMap::new();
     let mut set: Vec<&Removable<'s>> = Vec::new();
@@ -388,9 +399,9 @@ fn one_by_one<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Optio
     Some(Found::new(set, proposal))
 }
 
-/// A set in which nobody waits for a new instance that is none of its concern: those that can go without it are a set of
-/// their own, or go alone. The others are looked at again once that is decided. If no set is left, the positions of those
-/// that would have waited.
+/// Separates instances whose pods need the new instance from those whose pods fit without it. The latter become a
+/// set of their own, or are removed alone, so they do not wait for the new instance. The others are judged again
+/// afterwards. If neither set can be used, the error holds the positions of those that would have waited.
 pub(super) fn untied<'c, 's>(
     pass: &mut Pass<'s>,
     found: Found<'c, 's>,
@@ -406,16 +417,16 @@ pub(super) fn untied<'c, 's>(
     if set.len() < 2 {
         return Err(set.iter().map(|each| each.at).collect());
     }
-    // Instances that have received pods cannot go in the same pass.
-    let own: BTreeSet<&str> = found.set.iter().map(|each| each.name()).collect();
+    // Instances that have received pods cannot be removed in the same pass.
+    let members: BTreeSet<&str> = found.set.iter().map(|each| each.name()).collect();
     let leaves_the_others_alone =
-        |proposal: &Proposal| !proposal.destinations.iter().any(|to| own.contains(to.name()));
+        |proposal: &Proposal| !proposal.destinations.iter().any(|to| members.contains(to.name()));
     let untied = together(pass, &set).filter(leaves_the_others_alone);
     let untied = untied.map(|proposal| Found::new(set, proposal));
     Ok(untied.filter(|it| it.pays(&pass.totals)).unwrap_or(found))
 }
 
-/// What could be done about several instances, if budgets let them go at once.
+/// The possible command for a set, if budgets allow all of it at once.
 fn affordable<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal> {
     let pools = set.iter().map(|each| ((), each.pool));
     if pass.ledger.within(pools, REASON).len() < set.len() {
@@ -424,8 +435,8 @@ fn affordable<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposa
     together(pass, set)
 }
 
-/// What it is worth that an instance goes by itself. Instances that need not wait for the same new one are not tied
-/// together; where none comes, nobody waits.
+/// How much the removal of an instance alone is worth. An instance joins a set with a replacement only if that is
+/// worth more than its removal alone. Without a replacement nothing has to wait, so the value is 0.
 fn worth_alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>, joined: &Found<'_, 's>) -> f64 {
     if joined.proposal.replacements.is_empty() {
         return 0.0;

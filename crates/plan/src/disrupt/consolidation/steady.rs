@@ -1,4 +1,4 @@
-//! Moves that last: whether they hold, too, where the scheduler puts pods rather than the plan.
+//! Whether a move still works if the scheduler, and not the plan, places the pods.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use super::{
     Found, QUESTION, together,
 };
 
-/// The part of a set that can go, too, where the scheduler has its way: all of it, or half, a quarter, and so on, if that
-/// pays. Finding out is dear, so it is done for what was chosen and not for all that was tried.
+/// The largest part of a set that passes [`hold_as_scheduled`]: all of it, half, a quarter, and so on, if that part
+/// pays. The check is expensive, so only the chosen set is checked.
 pub(super) fn part<'c, 's>(pass: &mut Pass<'s>, mut found: Found<'c, 's>) -> Option<Found<'c, 's>> {
     let mut holds = hold_as_scheduled(pass, &found.set, &found.proposal).is_ok();
     while !holds {
@@ -36,17 +36,16 @@ pub(super) fn part<'c, 's>(pass: &mut Pass<'s>, mut found: Found<'c, 's>) -> Opt
     Some(found)
 }
 
-/// Whether a move is good, too, where the scheduler puts pods rather than the plan. It knows nothing
-/// of the plan: a pod may be left over whose place others have taken, and an instance like the one that
-/// went would be made for it.
+/// Whether a move still works if the scheduler places the pods. The scheduler does not know the plan. Another pod
+/// may take the planned place, and then a new instance would be created for the pod that is left over.
 ///
-/// COMPAT: upstream takes its own plan's word for it, and makes such moves again and again.
+/// COMPAT: upstream trusts its own placement, and repeats such moves again and again.
 pub(in super::super) fn hold_as_scheduled(
     pass: &mut Pass<'_>,
     set: &[&Removable<'_>],
     proposal: &Proposal,
 ) -> Result<(), Reason> {
-    // Pods that all go to one new instance fit there, whoever of them comes.
+    // Pods that all go to one new instance fit there in any order.
     let is_one_place = proposal.destinations.is_empty() && proposal.replacements.len() == 1;
     if !pass.scene.settings.as_scheduled || is_one_place {
         return Ok(());
@@ -68,9 +67,9 @@ pub(in super::super) fn hold_as_scheduled(
     left_over(&outcome, proposal).map_or(Ok(()), |pod| unsteady("", pod))
 }
 
-/// A pod that a new instance is made for and that may find its place taken there: a new instance is the emptiest, so the
-/// scheduler likes it best for any pod. Smaller ones come later, and which of those that are alike gets there does not
-/// matter; but another that was to go elsewhere, where this one may have no place, can be the first.
+/// A pod planned for a new instance that may find its place taken there. A new instance is the emptiest, so the
+/// scheduler prefers it for any pod. Smaller pods are evicted later, and equal pods are interchangeable. But a
+/// larger pod that was planned elsewhere can arrive first.
 fn rivalled<'p>(
     pass: &Pass<'_>,
     set: &[&Removable<'_>],
@@ -84,21 +83,23 @@ fn rivalled<'p>(
         let types = pass.scene.snapshot.catalog.types(&claim.node_pool).iter();
         let types: Vec<_> =
             types.filter(|each| claim.instance_types.contains(&each.name)).collect();
-        let is_rival = |own: &Pod, other: &Pod| {
+        let is_rival = |planned: &Pod, other: &Pod| {
             let requests = &other.spec.requests;
-            Size::of(requests) >= Size::of(&own.spec.requests)
-                && (&own.labels, &own.spec) != (&other.labels, &other.spec)
+            Size::of(requests) >= Size::of(&planned.spec.requests)
+                && (&planned.labels, &planned.spec) != (&other.labels, &other.spec)
                 && types.iter().any(|each| requests.fits(&each.capacity))
         };
         claim.pods.iter().find(|pod| {
-            let own = moving.get(*pod);
-            // A pod that waited for a place here comes when it likes.
-            elsewhere.iter().any(|other| own.zip(*other).is_none_or(|(a, b)| is_rival(a, b)))
+            let planned = moving.get(*pod);
+            // A pod that was pending before may be scheduled at any time, so it always counts as a rival.
+            elsewhere.iter().any(|other| {
+                planned.zip(*other).is_none_or(|(planned, other)| is_rival(planned, other))
+            })
         })
     })
 }
 
-/// The first pod that finds no place on the instances that there are and that a proposal makes.
+/// The first pod without a place on the existing instances and the proposal's new ones.
 fn left_over<'o>(outcome: &'o Outcome, proposal: &Proposal) -> Option<&'o String> {
     let mut left: Vec<&PlannedClaim> = proposal.replacements.iter().collect();
     let mut is_made = |claim: &PlannedClaim| {

@@ -1,4 +1,4 @@
-//! The one requirement that leaves nothing of a pool's types.
+//! The single requirement that no type of a pool satisfies.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use joiner_core::{
 
 use crate::solve::template::Template;
 
-/// A requirement that no type of a pool can satisfy on its own: the one to name.
+/// A requirement that no type of a pool satisfies even alone.
 pub(super) struct Lack<'r> {
     pub(super) key: &'r str,
     pub(super) wanted: &'r Requirement,
-    /// The values that types have instead.
+    /// The values that the types have instead.
     pub(super) offered: String,
 }
 
@@ -26,22 +26,26 @@ impl Lack<'_> {
     }
 }
 
-/// What no type of a pool has of all that is wanted, if there is one such requirement.
+/// The first requirement that no type of a pool satisfies, if there is one.
 pub(super) fn types_lack<'r>(
     template: &Template<'_>,
     wanted: &'r Requirements,
 ) -> Option<Lack<'r>> {
-    /// Enough to see what is meant, and few enough for one line.
+    /// How many values are listed. The value was chosen so that a message stays on one line.
     const SHOWN: usize = 10;
 
     let types = || template.types.iter().map(|info| info.instance_type);
     let offers = |key: &str, wanted: &Requirement| {
-        types().any(|t| t.requirements.get(key).is_none_or(|own| own.has_intersection(wanted)))
+        types().any(|each| {
+            each.requirements.get(key).is_none_or(|values| values.has_intersection(wanted))
+        })
     };
     let (key, wanted) = wanted.iter().find(|(key, wanted)| !offers(key, wanted))?;
-    let own = types().filter_map(|t| t.requirements.get(key)).filter(|own| !own.is_complement());
+    let listed = types()
+        .filter_map(|each| each.requirements.get(key))
+        .filter(|values| !values.is_complement());
     let values: BTreeSet<&str> =
-        own.flat_map(|own| own.values().iter().map(String::as_str)).collect();
+        listed.flat_map(|values| values.values().iter().map(String::as_str)).collect();
     let mut offered: Vec<String> = values.iter().take(SHOWN).map(ToString::to_string).collect();
     if values.len() > SHOWN {
         offered.push(format!("{} others", values.len() - SHOWN));
@@ -50,7 +54,7 @@ pub(super) fn types_lack<'r>(
     Some(Lack { key, wanted, offered })
 }
 
-/// Requirements as people read them: without what every instance of the pool is assumed to have.
+/// Requirements as text, without those that every instance of the pool is assumed to satisfy.
 pub(super) fn shown(pool: &NodePool, wanted: &Requirements) -> String {
     let mut shown = wanted.clone();
     let class = &pool.node_class;

@@ -1,4 +1,4 @@
-//! Which instances count when pods are spread.
+//! Which instances count for a spread constraint.
 
 use joiner_core::{
     pod::PodSpec,
@@ -14,20 +14,20 @@ use crate::solve::labels::{LabelSpace, ReqId};
 pub(super) struct FilterId(pub(super) u32);
 
 impl FilterId {
-    /// The filter that leaves no instance out.
+    /// The filter that excludes no instance.
     pub(super) const OPEN: Self = Self(0);
 }
 
 /// Which instances count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Filter {
-    /// Instances that meet any of these; empty: all.
+    /// Instances that satisfy any of these count. If empty, all do.
     terms: Vec<ReqId>,
-    /// Instances whose taints these tolerate; `None`: all.
+    /// Instances whose taints these tolerate count. If `None`, all do.
     pub(super) tolerations: Option<Vec<Toleration>>,
 }
 
-/// The filters of the spread constraints of one specification, each made once.
+/// The filters of the spread constraints of one specification, each created once.
 #[derive(Debug)]
 pub(crate) struct Filters<'s> {
     spec: &'s PodSpec,
@@ -71,7 +71,7 @@ impl Filter {
         taints: &[Taint],
         labels: &LabelSpace,
     ) -> bool {
-        // COMPAT: nothing is left open here, not even what a provider will fill in (D24).
+        // COMPAT: every label must be known here, even if a provider would set it (D24).
         self.may_meet(requirements, false, labels)
             && self
                 .tolerations
@@ -79,19 +79,19 @@ impl Filter {
                 .is_none_or(|tolerations| first_untolerated(taints, tolerations).is_none())
     }
 
-    /// Whether it leaves no instance out.
+    /// Whether the filter excludes no instance.
     pub(super) fn is_open(&self) -> bool {
         self.terms.is_empty() && self.tolerations.is_none()
     }
 
-    /// Whether an instance with these requirements may meet the terms. `well_known_open`: labels that a provider fills in
-    /// may still come.
+    /// Whether an instance with these requirements may satisfy the terms. With `well_known_open`, labels that a
+    /// provider sets may still be added.
     fn may_meet(&self, requirements: ReqId, well_known_open: bool, labels: &LabelSpace) -> bool {
         let meets = |term: &ReqId| labels.compatible(requirements, *term, well_known_open);
         self.terms.is_empty() || self.terms.iter().any(meets)
     }
 
-    /// Whether the scheduler would count an instance with these taints. It leaves soft ones out of account.
+    /// Whether the scheduler would count an instance with these taints. It ignores soft taints.
     fn may_tolerate(&self, taints: &[Taint]) -> bool {
         let tolerated = |taint: &Taint, tolerations: &[Toleration]| {
             taint.effect == Effect::PreferNoSchedule
@@ -102,7 +102,7 @@ impl Filter {
             .is_none_or(|tolerations| taints.iter().all(|taint| tolerated(taint, tolerations)))
     }
 
-    /// Whether an instance to come may count.
+    /// Whether a new instance may count.
     pub(super) fn may_count(
         &self,
         requirements: ReqId,
@@ -112,7 +112,7 @@ impl Filter {
         self.may_meet(requirements, true, labels) && self.may_tolerate(taints)
     }
 
-    /// Whether a node may count, now or once it is ready for pods.
+    /// Whether a node may count, now or once it is ready.
     pub(super) fn may_count_node(
         &self,
         node: &Node,

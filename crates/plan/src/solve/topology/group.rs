@@ -1,4 +1,4 @@
-//! One question about domains, and its counts.
+//! One group: its constraint and its counts.
 
 use std::rc::Rc;
 
@@ -15,21 +15,21 @@ use crate::solve::{
     nodes::{Nodes, Site},
 };
 
-/// What a group asks of the domain a pod goes to.
+/// The constraint of a group on the domain of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// Domains may differ by at most `max_skew` pods.
+    /// The counts of domains may differ by at most `max_skew`.
     Spread { max_skew: i64, min_domains: Option<usize> },
-    /// There must be one of the selected pods.
+    /// The domain must have a selected pod.
     Affinity,
-    /// There must be none of the selected pods.
+    /// The domain must have no selected pod.
     AntiAffinity,
-    /// There must be no pod that keeps the selected pods away: anti-affinity seen from the other side. The counts are
-    /// of the pods that declare it.
+    /// The domain must have no pod whose anti-affinity selects this pod. The counts are of the pods that declare
+    /// the anti-affinity.
     KeptAway,
 }
 
-/// What makes two constraints the same.
+/// The key of a group: constraints with equal definitions share it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Definition {
     pub(super) kind: Kind,
@@ -43,18 +43,18 @@ pub(super) struct Definition {
 pub(crate) struct Group {
     pub(super) definition: Rc<Definition>,
     pub(super) filter: Rc<Filter>,
-    /// Domains that exist, whether or not something is there.
+    /// Domains that exist, with or without pods.
     pub(super) registered: Bits,
     /// The registered domains in order of name.
     pub(super) by_name: Vec<usize>,
-    /// How many pools and sites of nodes a domain has. Without any, it exists as long as pods are counted there.
+    /// The number of pools and sites of nodes in each domain. A domain without any exists as long as it has pods.
     pub(super) anchors: Vec<u32>,
     counts: Vec<i64>,
     occupied: Bits,
     hosts: HostCounts,
 }
 
-/// What trials may change of a group, for tests to compare.
+/// The state of a group that trials may change, for tests to compare.
 #[cfg(test)]
 impl Group {
     pub(in crate::solve) fn state(&self) -> String {
@@ -78,7 +78,7 @@ pub(crate) enum Instance {
     Claim(usize),
 }
 
-/// Whether pods come or go.
+/// Whether pods are added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     In,
@@ -94,22 +94,22 @@ impl Way {
     }
 }
 
-/// What decides about all domains of a group alike.
+/// The fact that is equal for all domains of a group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Standing {
-    /// The lowest count among the domains that the pod could use.
+    /// The lowest count among the domains that the pod may use.
     Lowest(i64),
-    /// Whether the pod may be the first of its kind.
+    /// Whether the pod may be the first that is selected.
     MayBeFirst(bool),
-    /// The domain has to be empty.
+    /// The domain must be empty.
     Empty,
 }
 
-/// The domains a group allows.
+/// The domains that a group allows.
 #[derive(Debug)]
 pub(crate) struct Allowed {
     pub(crate) domains: Bits,
-    /// Whether the instance has to settle for one of them.
+    /// Whether the instance must choose one of them.
     pub(crate) one: bool,
 }
 
@@ -145,7 +145,7 @@ impl Group {
         self.definition.selector.as_ref()
     }
 
-    /// Domains in order of name with what is there, for people to read.
+    /// Domains in order of name with their counts, for messages.
     pub(crate) fn census(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
         self.by_name.iter().map(|domain| (*domain, self.count_in(*domain)))
     }
@@ -158,13 +158,13 @@ impl Group {
         self.counts.get(domain).copied().unwrap_or(0)
     }
 
-    /// The domain that nodes of a site are in, if they count for the group and have a Node object that says so.
+    /// The domain of a site's nodes, if they count for the group and have a Node object with the label.
     pub(super) fn domain_of(&self, site: &Site<'_>, labels: &LabelSpace) -> Option<usize> {
         let domain = labels.get(site.requirements, self.definition.key).and_then(Req::single)?;
         self.filter.accepts(site.requirements, site.object_taints, labels).then_some(domain)
     }
 
-    /// The domains that are known before any pod is counted.
+    /// The registered domains, before any pod is counted.
     pub(super) fn domains(&self) -> (Bits, Vec<usize>, Vec<u32>) {
         (self.registered.clone(), self.by_name.clone(), self.anchors.clone())
     }
@@ -173,7 +173,7 @@ impl Group {
         (self.registered, self.by_name, self.anchors) = domains;
     }
 
-    /// One more pool or site has the domain. The order of names is for the caller to see to.
+    /// Adds a pool or site to the domain. The caller keeps `by_name` in order.
     pub(super) fn anchor(&mut self, domain: usize) {
         if self.anchors.len() <= domain {
             self.anchors.resize(domain + 1, 0);
@@ -191,15 +191,17 @@ impl Group {
         }
     }
 
-    /// A domain that no pool reaches, where no node and no pod is, does not exist.
+    /// Removes the domain if it has no pool, no node and no pod.
     pub(super) fn drop_unless_used(&mut self, domain: usize) {
-        if self.count_in(domain) == 0 && self.anchors.get(domain).is_none_or(|n| *n == 0) {
+        if self.count_in(domain) == 0
+            && self.anchors.get(domain).is_none_or(|anchors| *anchors == 0)
+        {
             self.registered.remove(domain);
             self.by_name.retain(|known| *known != domain);
         }
     }
 
-    /// Counts a pod in a domain, or counts it no more. Where pods are, there is a domain, also if no pool reaches it.
+    /// Adds a pod to the count of a domain, or removes it. A domain with pods exists even without a pool.
     pub(super) fn shift_domain(&mut self, domain: usize, way: Way, labels: &LabelSpace) {
         if self.counts.len() <= domain {
             self.counts.resize(domain + 1, 0);
@@ -225,7 +227,7 @@ impl Group {
         self.hosts.shift(instance, way);
     }
 
-    /// How many pods there are where the group's bound pods are fewest, if they are spread over hosts; 0 if there are none.
+    /// The lowest number of bound pods among the occupied hosts, if the group spreads over hosts; otherwise 0.
     ///
     /// Only before the first pod is placed.
     pub(super) fn lowest_bound(&self) -> usize {
@@ -235,11 +237,11 @@ impl Group {
         }
     }
 
-    /// From now on the group looks where its pods are fewest, which may come to be as many as `most` of them. Answers with
-    /// whether it does: with fewer hosts than it wants at least, each of them counts from nothing.
+    /// Starts comparing hosts with the one that has fewest pods, whose count may rise up to `most`. The result is
+    /// `false` if there are fewer hosts than `minDomains`: then each host counts from 0.
     ///
-    /// A node that may turn out not to count counts here, and does not for `minDomains`: the lowest count must never be
-    /// taken for more than it is.
+    /// A node that may not count in the end counts here, but not for `minDomains`. So the lowest count is never too
+    /// high.
     pub(super) fn count_lowest_host(
         &mut self,
         most: usize,
@@ -265,7 +267,7 @@ impl Group {
         true
     }
 
-    /// A claim is opened that has no pods yet.
+    /// Registers a claim without pods.
     pub(super) fn open_host(
         &mut self,
         claim: usize,
@@ -277,17 +279,17 @@ impl Group {
         self.hosts.open(claim, !counts);
     }
 
-    /// From now on pods that come change nothing about where they are fewest.
+    /// Stops raising the lowest count when pods arrive.
     pub(super) fn finish_lowest_host(&mut self) {
         self.hosts.finish_lowest();
     }
 
-    /// Instances that have more of its pods than the skew allows.
+    /// Instances with more of its pods than the skew allows.
     pub(super) fn too_crowded_hosts(&self) -> impl Iterator<Item = Instance> + '_ {
         self.hosts.too_crowded()
     }
 
-    /// The lowest count among the domains that the pod could use.
+    /// The lowest count among the domains that the pod may use.
     fn lowest(&self, pod: impl Fn(usize) -> bool, min_domains: Option<usize>) -> i64 {
         let mut usable = 0;
         let mut lowest = i64::MAX;
@@ -298,12 +300,12 @@ impl Group {
         if min_domains.is_some_and(|min| usable < min) { 0 } else { lowest }
     }
 
-    /// Whether a pod with affinity to its own kind may be the first somewhere: none of its kind is where it could be.
+    /// Whether a pod with affinity to itself may be the first: none of the domains it may use has a selected pod.
     fn may_be_first(&self, selects_self: bool, pod: impl Fn(usize) -> bool) -> bool {
         selects_self && !self.occupied.iter().any(pod)
     }
 
-    /// What decides about all domains alike, for a pod whose own strict requirements are `pod`.
+    /// The fact that is equal for all domains, for a pod with the strict requirements `pod`.
     pub(crate) fn standing(
         &self,
         selects_self: bool,
@@ -316,7 +318,7 @@ impl Group {
         }
     }
 
-    /// Whether [`Group::allowed`] leaves the domain of an instance that is in this one and no other.
+    /// Whether [`Group::allowed`] includes `domain` for an instance in this domain alone.
     pub(crate) fn allows(
         &self,
         standing: Standing,
@@ -326,8 +328,9 @@ impl Group {
     ) -> bool {
         match (self.definition.kind, standing) {
             (Kind::Spread { max_skew, .. }, Standing::Lowest(lowest)) => {
-                let own = i64::from(selects_self);
-                self.registered.contains(domain) && self.count_in(domain) + own - lowest <= max_skew
+                let added = i64::from(selects_self);
+                self.registered.contains(domain)
+                    && self.count_in(domain) + added - lowest <= max_skew
             }
             (Kind::Affinity, Standing::MayBeFirst(may_be_first)) => {
                 let has_company = self.occupied.contains(domain);
@@ -337,8 +340,8 @@ impl Group {
         }
     }
 
-    /// The domains that a pod may go to, of those that `pod` (its own strict requirements) and `instance` allow. Not for
-    /// the host name.
+    /// The domains that a pod may use, among those that `pod` (its strict requirements) and `instance` allow. Not
+    /// for the host name.
     pub(crate) fn allowed(
         &self,
         selects_self: bool,
@@ -349,8 +352,8 @@ impl Group {
         match self.definition.kind {
             Kind::Spread { max_skew, min_domains } => {
                 let lowest = self.lowest(pod, min_domains);
-                let own = i64::from(selects_self);
-                let within = |count: i64| count + own - lowest <= max_skew;
+                let added = i64::from(selects_self);
+                let within = |count: i64| count + added - lowest <= max_skew;
                 let best = self
                     .by_name
                     .iter()
@@ -384,7 +387,7 @@ impl Group {
         }
     }
 
-    /// Which instances of 64 a pod may not go to, by host. `word` is their position.
+    /// Which of 64 instances a pod must not use, for the host name. `word` is their position.
     #[inline]
     pub(crate) fn refused_hosts(&self, selects_self: bool, nodes: bool, word: usize) -> u64 {
         match self.definition.kind {
@@ -395,7 +398,7 @@ impl Group {
         }
     }
 
-    /// Whether a pod may go to an instance that has no pods yet, by host. While it is empty, there is none with fewer.
+    /// Whether a pod may use an instance without pods, for the host name. While it is empty, the lowest count is 0.
     pub(crate) fn allows_new_host(&self, selects_self: bool) -> bool {
         match self.definition.kind {
             Kind::Spread { max_skew, .. } => i64::from(selects_self) <= max_skew,

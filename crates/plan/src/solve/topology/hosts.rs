@@ -1,8 +1,8 @@
-//! How many pods of a group are on each instance, and where there are too many of them.
+//! How many pods of a group each instance has, and which instances have too many.
 //!
-//! What is too many depends on where they are fewest. That is taken to be nowhere, as if there could always be one more
-//! instance, unless the group is told to count ([`HostCounts::count_lowest`]). Then it rises with the pods that are
-//! placed, but never above what it may rise to, and falls when an instance is opened.
+//! The limit is the lowest count plus the skew. The lowest count is 0, as if one more instance were always
+//! possible, unless [`HostCounts::count_lowest`] is called. Then it rises with the placed pods up to a maximum, and
+//! falls when an instance is opened.
 
 use super::group::{Instance, Way};
 use crate::solve::bits::Bits;
@@ -10,11 +10,11 @@ use crate::solve::bits::Bits;
 /// Counts per instance.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HostCounts {
-    /// By how many pods instances may differ. `None`: nobody asks.
+    /// By how many pods instances may differ; `None` if no constraint needs it.
     max_skew: Option<i64>,
     nodes: PerInstance,
     claims: PerInstance,
-    /// Instances with a count, also those that take no pods.
+    /// The number of instances with a count, including those that take no pods.
     occupied: usize,
     lowest: Lowest,
 }
@@ -22,23 +22,23 @@ pub(super) struct HostCounts {
 #[derive(Debug, Clone, Default)]
 struct PerInstance {
     counts: Vec<i64>,
-    /// At least one.
+    /// Instances with at least one pod.
     occupied: Bits,
-    /// With as many pods as the maximum skew, with one more, and so on: as many levels as the lowest count can make a
-    /// difference to.
+    /// Instances with at least the maximum skew of pods, with one more, and so on. There is a level for each value
+    /// that the lowest count can have.
     crowded: Vec<Bits>,
-    /// Instances that are left out when the lowest count is looked for.
+    /// Instances that do not count for the lowest count.
     outsiders: Bits,
 }
 
-/// The lowest count among the instances that are not left out.
+/// The lowest count among the instances that count for it.
 #[derive(Debug, Clone, Default)]
 struct Lowest {
     now: usize,
     instances: usize,
-    /// How many of them have one pod or more, two or more, and so on up to the highest that `now` may be.
+    /// How many of them have at least one pod, at least two, and so on up to the maximum of `now`.
     reached: Vec<usize>,
-    /// Pods that come from now on are not counted.
+    /// Pods that arrive from now on are not counted.
     is_final: bool,
 }
 
@@ -65,7 +65,7 @@ impl Lowest {
 }
 
 impl PerInstance {
-    /// Counts a pod on an instance, or counts it no more. Answers with the count that is reached with it.
+    /// Adds a pod to the count of an instance, or removes it. The result is the count with the pod.
     #[inline]
     fn shift(&mut self, position: usize, way: Way, max_skew: Option<i64>) -> i64 {
         if self.counts.len() <= position {
@@ -93,7 +93,7 @@ impl PerInstance {
         level
     }
 
-    /// Looks once more at what is counted, for as many levels.
+    /// Computes the levels again from the counts.
     fn crowd(&mut self, max_skew: i64, levels: usize) {
         let at_least = |least: i64| {
             let counts = self.counts.iter().enumerate();
@@ -103,21 +103,21 @@ impl PerInstance {
     }
 }
 
-/// How many pods make an instance crowded. One without any never is.
+/// How many pods make an instance crowded. An empty instance never is.
 fn threshold(max_skew: i64, step: usize) -> i64 {
     (max_skew + step as i64).max(1)
 }
 
 impl HostCounts {
-    /// Counts for instances that may differ by so many pods.
+    /// Counts for instances that may differ by `max_skew` pods.
     pub(super) fn spread(max_skew: i64) -> Self {
         let mut counts = Self { max_skew: Some(max_skew), ..Self::default() };
         counts.crowd(max_skew);
         counts
     }
 
-    /// One level for pods that count themselves, one for those that do not, and one for each step that the lowest count
-    /// may take.
+    /// One level for pods that count themselves, one for those that do not, and one for each step of the lowest
+    /// count.
     fn crowd(&mut self, max_skew: i64) {
         let levels = self.lowest.reached.len() + 2;
         self.nodes.crowd(max_skew, levels);
@@ -130,8 +130,8 @@ impl HostCounts {
         counts.filter(|count| *count > 0).min().unwrap_or(0)
     }
 
-    /// From now on the lowest count is counted, up to `most`, over so many nodes but for `outsiders`. Before any claim is
-    /// opened.
+    /// Starts tracking the lowest count, up to `most`, over all nodes except `outsiders`. Call it before any claim
+    /// is opened.
     pub(super) fn count_lowest(&mut self, most: usize, nodes: usize, outsiders: Bits) {
         let Some(max_skew) = self.max_skew else { return };
         let insiders = self.nodes.counts.iter().enumerate();
@@ -145,7 +145,7 @@ impl HostCounts {
         self.crowd(max_skew);
     }
 
-    /// A claim is opened that has no pods yet. One that is an outsider is left out when the lowest count is looked for.
+    /// Registers a claim without pods. An outsider does not count for the lowest count.
     pub(super) fn open(&mut self, claim: usize, is_outsider: bool) {
         if is_outsider {
             self.claims.outsiders.insert(claim);
@@ -155,17 +155,17 @@ impl HostCounts {
         }
     }
 
-    /// From now on the lowest count does not rise.
+    /// Stops raising the lowest count.
     pub(super) fn finish_lowest(&mut self) {
         self.lowest.is_final = true;
     }
 
-    /// Counts a pod on an instance, or counts it no more.
+    /// Adds a pod to the count of an instance, or removes it.
     pub(super) fn shift(&mut self, instance: Option<Instance>, way: Way) {
         let (instances, position) = match instance {
             Some(Instance::Node(position)) => (&mut self.nodes, position),
             Some(Instance::Claim(position)) => (&mut self.claims, position),
-            // Its pods still count as being somewhere.
+            // Its pods still exist in the group's count.
             None => return self.shift_occupied(way),
         };
         let level = instances.shift(position, way, self.max_skew);
@@ -184,7 +184,7 @@ impl HostCounts {
         }
     }
 
-    /// Whether there is a pod on any instance.
+    /// Whether any instance has a pod.
     pub(super) fn is_anywhere(&self) -> bool {
         self.occupied > 0
     }
@@ -201,7 +201,7 @@ impl HostCounts {
         self.of(nodes).crowded[self.lowest.now + usize::from(!counts_itself)].word(word)
     }
 
-    /// Instances that have more pods than the skew allows.
+    /// Instances with more pods than the skew allows.
     pub(super) fn too_crowded(&self) -> impl Iterator<Item = Instance> + '_ {
         let beyond = self.lowest.now + 1;
         let nodes = self.nodes.crowded[beyond].iter().map(Instance::Node);
@@ -214,7 +214,7 @@ impl HostCounts {
     }
 }
 
-/// What trials may change, for tests to compare.
+/// The state that trials may change, for tests to compare.
 #[cfg(test)]
 impl HostCounts {
     pub(super) fn state(&self) -> String {
@@ -227,7 +227,7 @@ impl HostCounts {
     }
 }
 
-/// What is counted where, without what is nothing.
+/// The counts that are not zero.
 #[cfg(test)]
 pub(super) fn counted(counts: &[i64]) -> Vec<(usize, i64)> {
     counts.iter().copied().enumerate().filter(|(_, count)| *count != 0).collect()

@@ -1,4 +1,4 @@
-//! Which namespaces a term is about, and whether it can be about a pod at all.
+//! The namespaces that a term selects, and whether it can select any pod at all.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ use crate::work::Meter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct NamespaceSet(u32);
 
-/// The sets of namespaces that terms are about. Each selector is held against all namespaces once.
+/// The sets of namespaces of all terms. Each selector is evaluated once for all namespaces.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NamespaceSets {
     sets: Vec<BTreeSet<String>>,
     lookup: FxHashMap<BTreeSet<String>, NamespaceSet>,
     own: FxHashMap<String, NamespaceSet>,
-    /// By selector, and by the namespaces that are named besides.
+    /// By selector, and by the namespaces that are listed in addition.
     selected: FxHashMap<LabelSelector, FxHashMap<BTreeSet<String>, NamespaceSet>>,
-    /// Counts namespaces that were held against a selector.
+    /// Counts namespaces that were compared with a selector.
     pub(super) work: Meter,
 }
 
 impl NamespaceSets {
-    /// A namespace alone.
+    /// The set of a single namespace.
     pub(super) fn own(&mut self, namespace: &str) -> NamespaceSet {
         if let Some(known) = self.own.get(namespace) {
             return *known;
@@ -38,7 +38,7 @@ impl NamespaceSets {
         set
     }
 
-    /// The namespaces that a term of a pod in namespace `own` is about.
+    /// The namespaces of a term of a pod in namespace `own`.
     pub(super) fn of_term(
         &mut self,
         term: &AffinityTerm,
@@ -80,7 +80,7 @@ impl NamespaceSets {
     }
 }
 
-/// Pods that terms may be about, by namespace and by label.
+/// Pods that terms may select, by namespace and by label.
 #[derive(Debug, Default)]
 pub(super) struct Selectable<'p> {
     all: Vec<&'p Pod>,
@@ -99,7 +99,7 @@ impl<'p> Selectable<'p> {
         selectable
     }
 
-    /// Whether a term of a pod in namespace `own` is about any of them.
+    /// Whether a term of a pod in namespace `own` selects any of them.
     pub(super) fn any(&self, term: &AffinityTerm, own: &str, snapshot: &Snapshot) -> bool {
         let Some(selector) = &term.selector else { return false };
         if selector.exact().is_some_and(|label| !self.labels.contains(&label)) {

@@ -1,4 +1,4 @@
-//! All that a trial may change, as text, so that tests can see that nothing is left of one.
+//! The state that a trial may change, as text, so that tests can see whether all of it was undone.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use std::{
 use crate::solve::{Solver, limits::Remaining, nodes::Nodes};
 
 impl Solver<'_> {
-    /// Everything that answers depend on. What is only remembered, and true whether remembered or not, is left out.
+    /// All state that answers depend on. Caches of permanent facts are left out.
     pub(crate) fn state(&self) -> String {
         let mut text = nodes_state(&self.nodes);
         for group in &self.topology.groups {
@@ -26,7 +26,7 @@ impl Solver<'_> {
         text
     }
 
-    /// What is left of the limits of every template: amounts by name, and whole instances.
+    /// The remaining limits of every template: amounts by name, and the number of instances.
     pub(crate) fn limits_left(&self) -> Vec<(BTreeMap<&str, i64>, Option<i64>)> {
         let of = |remaining: &Remaining| {
             let amounts = remaining.amounts.iter();
