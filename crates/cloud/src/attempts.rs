@@ -17,10 +17,10 @@ use crate::{
     unavailable::Scarce,
 };
 
-/// After so many failures of one kind, an order counts as an order without room, and an instance that
-/// makes no progress is made again. Twice may be chance; each failure may cost a copy of an image.
+/// After this many failures of one kind, an order counts as out of capacity, and a stalled instance
+/// is made again. Two failures may be chance. Each failure may cost a copy of an image.
 pub const TRIES_MAX: u32 = 3;
-/// After so many failures that the program does not know, an instance is made again.
+/// After this many failures of an unknown kind, an instance is made again.
 pub const UNKNOWN_TRIES_MAX: u32 = 5;
 
 /// Why one way to make an instance failed.
@@ -32,7 +32,7 @@ pub enum Refused {
     NoSpace(String),
     /// An object that the class names no longer exists.
     Stale(String),
-    /// No other way helps now.
+    /// No other choice can succeed now.
     Final(CloudError),
 }
 
@@ -43,7 +43,8 @@ impl From<CloudError> for Refused {
 }
 
 impl Refused {
-    /// The error, where there is no other way: an adopted instance is not made elsewhere.
+    /// The error where no other choice exists. For example, an adopted instance is not made in
+    /// another zone.
     pub fn into_error(self) -> CloudError {
         match self {
             Self::Final(error) => error,
@@ -110,7 +111,8 @@ pub trait Ways: Sync {
     fn no_choice(&self) -> String;
 }
 
-/// Tries every choice until one works. `class` is the kind and name of the class, for messages.
+/// Tries the choices in order until one succeeds. `class` is the kind and name of the class, for
+/// messages.
 pub async fn first_that_works<W: Ways>(
     ways: &W,
     order: &Order,

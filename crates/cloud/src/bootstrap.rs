@@ -5,10 +5,10 @@
 //!            distro                format, replace          encode
 //! ```
 //!
-//! [`render`] makes the text, [`encode`] prepares it for a cloud. Both are pure: no clock, no
-//! client, no chance. What they return carries a [`Report`] that says what was made of what, and
-//! never a secret. What an instance proves itself with is decided in [`token`], what the cluster
-//! proves itself with in [`trust`]; the operator reads and writes what these need.
+//! [`render`] makes the text, [`encode`] prepares it for a cloud. Both are pure: no clock, no client,
+//! no randomness. Their results carry a [`Report`] about the inputs and the output. A report never
+//! contains a secret. [`token`] decides how an instance authenticates, [`trust`] how it verifies the
+//! cluster. The operator reads and writes the objects that these need.
 
 pub mod class_text;
 pub(crate) mod digest;
@@ -68,15 +68,15 @@ pub use self::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a text without its report cannot be explained"]
 pub struct Rendered {
-    /// Who reads it in the guest.
+    /// The format, which decides the program that reads the text in the guest.
     pub format: Format,
-    /// For [`encode`] and nowhere else.
+    /// The text. Only [`encode`] reads it.
     pub text: Secret<Vec<u8>>,
-    /// What was made and why.
+    /// How the text was made, and why.
     pub report: Report,
     object: String,
     field: String,
-    /// Whether there is a token in it that does not expire.
+    /// Whether the text contains a token that does not expire.
     static_token: bool,
 }
 
@@ -103,7 +103,7 @@ pub fn needs_token(distro: Distro, mode: Mode, user: &UserText) -> bool {
     }
 }
 
-/// The user's text joins the instance itself: not a byte of it changes.
+/// Returns the user's text unchanged. It joins the instance by itself.
 fn as_it_is(inputs: &Inputs) -> Rendered {
     let format = reader_of(&inputs.user);
     let mut report = Report::new(inputs.distro, format);
@@ -115,7 +115,7 @@ fn as_it_is(inputs: &Inputs) -> Rendered {
     finish(inputs, inputs.user.bytes.reveal().clone(), report, false)
 }
 
-/// The user's text alone, with the instance's values in it.
+/// Returns the user's text alone, with the instance's values substituted.
 fn replaced(inputs: &Inputs) -> Result<Rendered, Error> {
     check_names(inputs)?;
     let field = &inputs.user.field;
@@ -134,7 +134,7 @@ fn replaced(inputs: &Inputs) -> Result<Rendered, Error> {
     Ok(finish(inputs, text.into_bytes(), report, asks))
 }
 
-/// What is generated, and the user's text with it.
+/// Merges the generated text with the user's text.
 fn merged(inputs: &Inputs) -> Result<Rendered, Error> {
     check_names(inputs)?;
     let found = detect(&inputs.user)?;
@@ -250,7 +250,7 @@ fn finish(inputs: &Inputs, text: Vec<u8>, mut report: Report, has_token: bool) -
     }
 }
 
-/// What the instance's first-boot program gets.
+/// The format that the instance's first-boot program reads.
 fn output_format(inputs: &Inputs, found: UserFormat) -> Result<Format, Error> {
     let talos = inputs.distro == Distro::Talos;
     match inputs.format.filter(|format| *format != Format::Unknown) {
@@ -267,7 +267,7 @@ fn output_format(inputs: &Inputs, found: UserFormat) -> Result<Format, Error> {
     }
 }
 
-/// Refuses a user's text that cannot go together with the instance's format.
+/// Refuses a user's text that cannot be merged into the instance's format.
 fn refuse_what_does_not_meet(
     format: Format,
     found: &Detected,
@@ -309,7 +309,7 @@ fn refuse_what_does_not_meet(
     ))
 }
 
-/// The beginning of a header, to be shown. Anything else might be a secret.
+/// The start of a header, for messages. The rest may contain a secret.
 fn beginning(text: &str) -> Option<String> {
     let line = text.lines().next()?.trim_end();
     line.starts_with('#').then(|| line.chars().take(24).collect())
@@ -352,7 +352,7 @@ fn check_names(inputs: &Inputs) -> Result<(), Error> {
     Ok(())
 }
 
-/// A text that many can read is no place for secrets.
+/// Warns about secrets in a text that is readable without access to Secrets.
 fn warn_about_secrets(user: &UserText, report: &mut Report) {
     static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(

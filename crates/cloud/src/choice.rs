@@ -12,14 +12,14 @@ use joiner_core::{
 
 use crate::order::Order;
 
-/// A type, and the terms on which an instance of it is had.
+/// An instance type and one of its offerings.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'t> {
     /// The type.
     pub instance_type: &'t Arc<InstanceType>,
-    /// The terms.
+    /// The offering.
     pub offering: &'t Offering,
-    /// What an hour costs, as those see it who planned the instance.
+    /// The price of an hour, with the corrections that the planner used.
     pub price: f64,
 }
 
@@ -41,9 +41,9 @@ impl<'t> Choice<'t> {
     }
 }
 
-/// Puts choices in the order in which they are tried: the cheapest first, then the smallest, then by
-/// what is known of the zones. `room` is the free room of the choice's place, where it is known;
-/// `instances` says how many instances of the pool are in a zone.
+/// Sorts choices into the order in which they are tried: by price, then by size, then by zone. `room`
+/// is the free room of the choice's place, where it is known; `instances` says how many instances of
+/// the pool are in a zone.
 pub fn in_order<'t>(
     choices: &mut [Choice<'t>],
     room: impl Fn(&Choice<'t>) -> Option<i64>,
@@ -78,7 +78,8 @@ pub fn cheapest<'t>(
 
 /// Every available way to make an instance that serves the order, in order of types and offerings.
 ///
-/// COMPAT: upstream's providers know nothing of corrections, and choose what a corrected price has ruled out.
+/// COMPAT: upstream's providers ignore corrections, and may choose an offering that a corrected price
+/// excludes.
 pub fn every<'o, 't: 'o>(
     order: &'o Order,
     types: &'t [Arc<InstanceType>],

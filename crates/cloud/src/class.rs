@@ -6,22 +6,22 @@ use jiff::Timestamp;
 use joiner_core::label::Labels;
 use serde_json::{Map, Value, json};
 
-/// The condition that everything is there with which instances of a class join.
+/// The condition that every input for joining instances of a class is available.
 pub const BOOTSTRAP_READY: &str = "BootstrapReady";
 
-/// What objects of a kind are to claims.
+/// The role of a kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// A `NodeClass`: pools and claims refer to it, and nodes carry its label.
     NodeClass,
-    /// Something that classes are made of, such as a template. Only classes refer to it.
+    /// An object that classes refer to, such as a template. Only classes refer to it.
     Ingredient,
 }
 
-/// A kind of object that a provider serves: a `NodeClass`, or what such classes are made of.
+/// A kind of object that a provider serves: a `NodeClass`, or an ingredient of such classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClassKind {
-    /// What its objects are to claims.
+    /// The role of its objects.
     pub role: Role,
     /// API group.
     pub group: &'static str,
@@ -39,8 +39,8 @@ impl ClassKind {
         class_label(self.group, self.kind)
     }
 
-    /// A definition of this kind for an API server. What a spec may look like is said in the words
-    /// of `OpenAPI`; the status takes whatever its provider writes.
+    /// A definition of this kind for an API server. `spec` is an `OpenAPI` schema. The status accepts
+    /// all fields.
     pub fn definition(&self, spec: &Value) -> Value {
         let Self { group, version, kind, plural, role: _ } = self;
         let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -88,7 +88,7 @@ pub struct ObjectName {
     pub name: String,
 }
 
-/// A `NodeClass` object, or one of what classes are made of.
+/// A `NodeClass` object, or an ingredient of such classes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeClass {
     /// API group.
@@ -109,11 +109,11 @@ pub struct NodeClass {
     pub annotations: Labels,
     /// What the user wants.
     pub spec: Value,
-    /// What the provider last said.
+    /// The status that the provider last wrote.
     pub status: Value,
-    /// Since when somebody wants it gone; claims may still need it.
+    /// When its deletion was requested. Claims may still need it.
     pub deleting: Option<Timestamp>,
-    /// What has to happen before it is gone.
+    /// Its finalizers.
     pub finalizers: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ impl NodeClass {
         ObjectName { group: self.group.clone(), kind: self.kind.clone(), name: self.name.clone() }
     }
 
-    /// What the last status says of whether instances can be made: `None` while it says nothing.
+    /// The last status of the condition `Ready`; `None` while there is none.
     pub fn ready(&self) -> Option<(bool, &str, &str)> {
         let conditions = self.status["conditions"].as_array()?;
         let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
@@ -136,7 +136,7 @@ impl NodeClass {
         Some((holds, text("reason"), text("message")))
     }
 
-    /// The whole object, as the API server has it, less what nobody here needs.
+    /// The object as the API server stores it, without the fields that this program does not need.
     pub fn object(&self) -> Value {
         let mut metadata = json!({
             "name": self.name,
@@ -157,44 +157,44 @@ impl NodeClass {
     }
 }
 
-/// What a provider found out about a class.
+/// The result of a provider's judgement of a class.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ClassStatus {
     /// Fields of `status` besides the conditions, as they are to be written.
     pub fields: Map<String, Value>,
     /// Aspects of the class's health. `Ready` follows from them: it is true when all of them are.
     pub conditions: Vec<ClassCondition>,
-    /// When to look again. Without it a ready class is looked at every five minutes, and one that is
-    /// not ready after half a minute and longer each time.
+    /// When to judge the class again. By default, a ready class is judged every five minutes. The
+    /// interval of a class that is not ready begins at half a minute and grows.
     pub look_again: Option<Duration>,
 }
 
-/// A hash of what instances are made from, with what a difference of it means.
+/// A hash of the inputs of instances, with the meaning of a difference.
 ///
-/// A provider may have several for one class: one for what only a new instance can follow, another
-/// for what can be changed in place. Of several hashes with one meaning, the first decides that both
-/// the claim and the class have.
+/// A class may have several hashes: one for fields that need a new instance, another for fields that
+/// change in place. Of several hashes with one meaning, the first that both claim and class have
+/// decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecHash {
     /// The annotation that it is kept in.
     pub key: &'static str,
-    /// How it is calculated, where an annotation says so. Hashes of different versions are never
-    /// compared.
+    /// The version of its calculation, where an annotation records it. Hashes of different versions
+    /// are never compared.
     pub version: Option<HashVersion>,
     /// The hash.
     pub hash: String,
     /// Which objects it is kept on.
     pub kept: KeptOn,
-    /// What it means that the claim's hash differs from the class's.
+    /// The meaning of a difference between the hashes of claim and class.
     pub difference: Difference,
 }
 
 /// How a hash is calculated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashVersion {
-    /// The annotation that says so.
+    /// The annotation that records it.
     pub key: &'static str,
-    /// What it says of hashes that are calculated as now.
+    /// The value for hashes of the current calculation.
     pub value: &'static str,
 }
 
@@ -203,20 +203,20 @@ pub struct HashVersion {
 pub enum KeptOn {
     /// The object that is hashed.
     Object,
-    /// The claims that were made from it. They are compared with what the hash is now.
+    /// The claims that were made from it. They are compared with the current hash.
     Claims,
     /// Both.
     Both,
 }
 
-/// What it means that a claim's hash differs from its class's.
+/// The meaning of a difference between the hashes of a claim and its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// The instance has drifted: it is replaced.
     Drift,
     /// The instance is [updated](crate::CloudProvider::update) in place.
     Update,
-    /// Nothing that the operator acts on.
+    /// The operator does nothing.
     Nothing,
 }
 
@@ -244,7 +244,7 @@ impl SpecHash {
         pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 
-    /// Whether the hash in these annotations, if any, was calculated as now.
+    /// Whether the hash in these annotations, if any, has the current version.
     pub fn is_current(&self, annotations: &Labels) -> bool {
         match self.version {
             Some(HashVersion { key, value }) => {
@@ -275,8 +275,8 @@ impl SpecHash {
     }
 }
 
-/// The hash by which a claim differs from its class in a way that means this: of all such hashes the
-/// first decides that both have. `claim` and `class` are the annotations of the two.
+/// The hash by which a claim differs from its class with this meaning. Of all such hashes, the first
+/// that both have decides. `claim` and `class` are the annotations of the two.
 pub fn differing<'h>(
     hashes: &'h [SpecHash],
     means: Difference,
@@ -289,7 +289,7 @@ pub fn differing<'h>(
 }
 
 /// Whether two have hashes of different things, by the annotations that these and their versions are
-/// in. Hashes that were made in different ways, or that are missing, say nothing.
+/// in. Missing hashes, and hashes of different versions, never differ.
 pub fn hashes_differ(key: &str, version_key: &str, own: &Labels, now: &Labels) -> bool {
     let both = |key: &str| own.get(key).zip(now.get(key));
     both(version_key).is_some_and(|(own, now)| own == now)
@@ -299,11 +299,11 @@ pub fn hashes_differ(key: &str, version_key: &str, own: &Labels, now: &Labels) -
 /// One aspect of a class's health.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassCondition {
-    /// What it is about.
+    /// The type of the condition.
     pub type_: &'static str,
     /// None while it is not known.
     pub holds: Option<bool>,
-    /// Whether no instance is made while it does not hold.
+    /// Whether the condition must be true before instances are made.
     pub blocks: bool,
     /// For programs; empty for the type itself.
     pub reason: String,

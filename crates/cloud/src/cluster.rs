@@ -12,14 +12,13 @@ use crate::{
 /// A cluster as it is when its engine starts to act.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cluster {
-    /// The UID of the namespace `kube-system`, which no other cluster has. Names of clusters may be
-    /// given twice.
+    /// The UID of the namespace `kube-system`, which is unique. Two clusters may have the same name.
     pub uid: String,
-    /// The provider's classes, and what they are made of.
+    /// The provider's classes and their ingredients.
     pub classes: Vec<Arc<NodeClass>>,
     /// The claims that the provider serves.
     pub claims: Vec<ClaimFacts>,
-    /// Every node, whoever made it.
+    /// Every node, including nodes that Joiner did not make.
     pub nodes: Vec<NodeFacts>,
 }
 
@@ -33,21 +32,21 @@ impl Cluster {
 /// A change of the cluster since it [began](crate::CloudProvider::begin).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClusterChange {
-    /// A class, or what classes are made of, is there or has changed.
+    /// A class, or an ingredient of classes, was added or changed.
     Class(Arc<NodeClass>),
     /// It is gone.
     ClassGone(ObjectName),
-    /// A claim is there or has changed.
+    /// A claim was added or changed.
     Claim(ClaimFacts),
     /// It is gone.
     ClaimGone(ClaimId),
-    /// A node is there or has changed.
+    /// A node was added or changed.
     Node(NodeFacts),
     /// The node of this name is gone.
     NodeGone(String),
 }
 
-/// What a provider may want to know of a claim.
+/// The facts about a claim that a provider may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClaimFacts {
     /// The claim.
@@ -64,12 +63,12 @@ pub struct ClaimFacts {
     pub deleting: bool,
 }
 
-/// What a provider may want to know of a node.
+/// The facts about a node that a provider may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeFacts {
     /// The name.
     pub name: String,
-    /// The provider id; none while nothing has written it.
+    /// The provider id; none until it is written.
     pub provider_id: Option<String>,
     /// Internal and external addresses.
     pub addresses: Vec<IpAddr>,

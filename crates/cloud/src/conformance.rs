@@ -1,11 +1,11 @@
-//! What every provider has to do, as checks that its tests run.
+//! The required behaviour of every provider, as checks that its tests run.
 //!
-//! A provider's tests say how its cloud is had and how it fails ([`Bench`]); [`check`] does the
-//! rest, each check on a cloud of its own. Time must be virtual: some checks wait for deadlines.
+//! A provider's tests implement [`Bench`], which makes a cloud and its failures. [`check`] runs each
+//! check on a new cloud. Time must be virtual: some checks wait for deadlines.
 //!
 //! A process is killed, or a call goes wrong, at the first call to the cloud, at the second and so
-//! on, until the work is done before the number is reached. So a check meets every call that a
-//! provider makes without knowing what they are.
+//! on, until the work is done before the number is reached. So a check covers every call of a
+//! provider without knowing the calls.
 
 mod bench;
 mod creation;
@@ -31,7 +31,7 @@ pub use report::{Outcome, Report};
 
 use self::work::Verdict;
 
-/// Runs every check, each on a bench of its own, and says what came of each.
+/// Runs every check on its own bench, and returns the outcomes.
 pub async fn check<B: Bench>(bench: impl AsyncFn() -> B) -> Report {
     let mut suite = Suite { bench, report: Report::default() };
     suite.run("an instance is as it was ordered", creation::as_ordered).await;

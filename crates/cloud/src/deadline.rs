@@ -13,7 +13,7 @@ use crate::{
 /// How often progress is reported. Work that ends sooner is not reported.
 const REPORT_EVERY: Duration = Duration::from_secs(30);
 
-/// Does some work with a deadline. All work can stop at any point and begin again.
+/// Does some work with a deadline. The work must be safe to interrupt and to repeat.
 pub async fn within<T>(
     clock: &Clock,
     limit: Duration,

@@ -1,11 +1,11 @@
 //! What `joiner doctor` says about a cloud and its classes, before instances depend on them.
 //!
 //! A provider reads what there is and answers [`Finding`]s
-//! ([`CloudProvider::examine`](crate::CloudProvider::examine)). Nothing is changed. Where a
-//! condition of a class says something, the doctor says the same in the same words
-//! ([`Subject::condition`]). The judgements that all clouds share are here: instances and their
-//! claims ([`instances`]), Secrets with texts ([`users_secret`]), the way to the server
-//! ([`reached`], [`clocks`]), and how instances join ([`joining`]).
+//! ([`CloudProvider::examine`](crate::CloudProvider::examine)). Nothing is changed. The doctor
+//! repeats the messages of a class's conditions unchanged ([`Subject::condition`]). The judgements
+//! that all clouds share are here: instances and their claims ([`instances`]), Secrets with texts
+//! ([`users_secret`]), the way to the server ([`reached`], [`clocks`]), and how instances join
+//! ([`joining`]).
 
 mod finding;
 mod instances;

@@ -1,7 +1,7 @@
 //! Which zones the instances of pools are in, as far as a provider has seen.
 //!
-//! Instances that are being made count from the moment their zone is chosen. Otherwise all those
-//! that are made at once would go to the same one.
+//! Instances that are being made count from the moment their zone is chosen. Otherwise all
+//! simultaneous creations would choose the same zone.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -51,17 +51,17 @@ impl Homes {
         Some((chosen, Going { homes: self, uid }))
     }
 
-    /// An instance was seen.
+    /// Records an existing instance.
     pub fn know(&self, uid: &str, pool: &str, zone: &str) {
         let home = Home { pool: pool.to_owned(), zone: zone.to_owned(), going: false };
         let mut homes = self.lock();
-        // One that is being made says itself when it has arrived.
+        // A creation reports its own arrival.
         if homes.get(uid).is_none_or(|known| !known.going && *known != home) {
             homes.insert(uid.to_owned(), home);
         }
     }
 
-    /// These are all instances that there are, besides those that are being made.
+    /// Forgets every instance that is not in this list, except those that are being made.
     pub fn keep(&self, uids: &BTreeSet<&str>) {
         self.lock().retain(|uid, home| home.going || uids.contains(uid.as_str()));
     }
@@ -72,14 +72,14 @@ impl Homes {
 }
 
 impl Going<'_> {
-    /// It could not be made where it was to go, and goes to another zone.
+    /// The creation moves to another zone.
     pub fn turns_to(&self, zone: &str) {
         if let Some(home) = self.homes.lock().get_mut(&self.uid) {
             zone.clone_into(&mut home.zone);
         }
     }
 
-    /// It is there.
+    /// The instance exists.
     pub fn arrived(self) {
         if let Some(home) = self.homes.lock().get_mut(&self.uid) {
             home.going = false;

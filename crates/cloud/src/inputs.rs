@@ -1,4 +1,4 @@
-//! What a provider is given of the cluster that its instances join, as it [needs](crate::needs) it.
+//! The cluster's data that a provider gets, as it [needs](crate::needs) it.
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -14,14 +14,14 @@ use crate::{
 /// The values of a Secret by their keys.
 pub type SecretData = BTreeMap<String, Secret<Vec<u8>>>;
 
-/// What was fetched for a class. All of what its provider needs is there.
+/// The data fetched for a class. It is complete: nothing that the provider needs is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClassInputs {
     /// Every Secret that was asked for.
     pub secrets: BTreeMap<SecretName, SecretData>,
-    /// The objects that were asked for, as far as they are there.
+    /// The requested objects that exist.
     pub objects: BTreeMap<ObjectName, Arc<NodeClass>>,
-    /// What all instances of the class join with, if that was asked for.
+    /// The join data of all instances of the class, if it was requested.
     pub joining: Option<Facts>,
 }
 
@@ -30,15 +30,14 @@ pub struct ClassInputs {
 pub struct OrderInputs {
     /// What was fetched for its class.
     pub class: Arc<ClassInputs>,
-    /// What it proves itself with, if it needs something.
+    /// The token that authenticates it, if it needs one.
     pub token: Option<Token>,
     /// Its addresses, in the order in which they were asked for.
     pub addresses: Vec<Address>,
 }
 
 impl OrderInputs {
-    /// What an instance joins with where nothing is made for it alone: the token that is given for
-    /// all, and no address.
+    /// Inputs with the configured token for all instances, and without addresses.
     pub fn joining(facts: Facts) -> Self {
         let token = match &facts.token {
             Some(TokenSource::Given(text)) => Some(Token::Given(text.clone())),
@@ -56,8 +55,8 @@ pub struct Address {
     pub nic: usize,
     /// The address.
     pub address: IpAddr,
-    /// How many bits of it are its network's.
+    /// The length of the network prefix in bits.
     pub prefix: u8,
-    /// The way out of its network.
+    /// The gateway of its network.
     pub gateway: Option<IpAddr>,
 }

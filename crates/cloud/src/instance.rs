@@ -10,30 +10,30 @@ use crate::order::ClaimId;
 /// An instance in the cloud that carries this cluster's mark.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Instance {
-    /// What the provider and the Node object call it. Final from the first answer on.
+    /// The provider id, as the Node object has it. It never changes.
     pub provider_id: String,
-    /// Whom it was made for, as its mark says; none when the mark has become unreadable.
+    /// The claim that its mark names; none where the mark is unreadable.
     pub claim: Option<ClaimId>,
     /// The image it runs, where there is such a thing.
     pub image_id: Option<String>,
-    /// What the provider decided: instance type, zone, capacity type and whatever else it knows.
+    /// The labels that the provider chose, such as instance type, zone and capacity type.
     pub labels: Labels,
     /// Annotations for the claim and the node.
     pub annotations: Labels,
-    /// What it has.
+    /// Its capacity.
     pub capacity: Resources,
-    /// What pods can use of it.
+    /// Its allocatable resources.
     pub allocatable: Resources,
     /// When it was made, where the cloud says so.
     pub created: Option<Timestamp>,
     /// Whether it is being destroyed.
     pub deleting: bool,
-    /// Why it will never run again although it is still listed; none while it may run.
+    /// Why a listed instance will never run again; none while it may run.
     pub lost: Option<Lost>,
-    /// Whether its mark has the name of this cluster and not its identity: another cluster of the
-    /// same name may have made it.
+    /// Whether its mark has the name of this cluster but lacks its UID. Another cluster of the same
+    /// name may have made it.
     pub cluster_unproven: bool,
-    /// Whether the cloud still keeps what its guest was given to join with.
+    /// Whether the cloud still stores the join data of its guest.
     pub holds_join_data: bool,
     /// Its addresses, as the hypervisor reports them.
     pub addresses: Vec<IpAddr>,
@@ -56,7 +56,7 @@ pub struct Lost {
 
 impl Instance {
     /// Whether it may be the instance of this claim: its mark names the claim, or cannot be read. A
-    /// provider id alone proves nothing, since clouds give ids of removed instances again. A claim
+    /// provider id alone proves nothing, since clouds reuse the ids of removed instances. A claim
     /// without UID stands for any claim.
     pub fn may_be_of(&self, claim: &ClaimId) -> bool {
         let owner = self.claim.as_ref().map_or("", |own| &own.uid);
@@ -64,7 +64,7 @@ impl Instance {
     }
 }
 
-/// What the node of an instance shows of it.
+/// The facts about an instance that its node reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured<'m> {
     /// The instance.
@@ -73,6 +73,6 @@ pub struct Measured<'m> {
     pub instance_type: &'m str,
     /// The image it runs; empty where there is no such thing.
     pub image_id: &'m str,
-    /// What its guest sees.
+    /// The capacity that its guest reports.
     pub capacity: &'m Resources,
 }

@@ -1,4 +1,4 @@
-//! Conditions of classes, as a provider's judgement makes them.
+//! The conditions that a provider's judgement of a class sets.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,16 +12,16 @@ use crate::{
 
 /// The condition that a class is valid by itself.
 pub const VALIDATION: &str = "ValidationSucceeded";
-/// The condition that the cloud understands the instances of a class.
+/// The condition that the cloud accepts the orders of a class.
 pub const ORDERS_ACCEPTED: &str = "OrdersAccepted";
 
-/// So many refused orders in a row are the class's fault.
+/// After this many refused orders in a row, the class counts as invalid.
 const INVALID_ORDERS_MAX: u32 = 3;
-/// How long a class whose orders were refused is not used, unless it changes. After it, one order is
-/// tried: an administrator may have corrected the cause.
+/// How long a class with refused orders stays unused, unless it changes. Afterwards one order is
+/// tried, because an administrator may have corrected the cause.
 pub const REFUSED_FOR: Duration = Duration::from_mins(15);
 
-/// A condition that blocks the class while it does not hold. `holds` is none while it is unknown.
+/// A condition that must be true before the class is used. `holds` is none while it is unknown.
 pub fn condition(
     type_: &'static str,
     holds: Option<bool>,
@@ -59,8 +59,8 @@ pub fn was(class: &NodeClass, type_: &str, status: &str) -> bool {
 }
 
 /// Adds the condition [`BOOTSTRAP_READY`] from the text of an example instance: none where the class
-/// has no sizes. `untold` finds settings that guests of a format cannot receive. An invalid text is
-/// the class's fault; everything else is about joining.
+/// has no sizes. `untold` finds settings that guests of a format cannot receive. An invalid text
+/// makes the class invalid; other errors make it unable to join instances.
 pub fn add_bootstrap(
     status: &mut ClassStatus,
     trial: Option<Result<Encoded, Error>>,
@@ -103,7 +103,7 @@ pub fn add_version(status: &mut ClassStatus, facts: Option<&Facts>) {
     status.fields.insert("kubernetesVersion".to_owned(), version.into());
 }
 
-/// Texts that were told about objects, so that each is told once.
+/// The texts that were reported about objects, so that each is reported once.
 #[derive(Debug, Default)]
 pub struct ToldOnce(BTreeMap<String, String>);
 
@@ -144,8 +144,7 @@ impl RefusedOrders {
         self.0.insert(class.name.clone(), refusals);
     }
 
-    /// The cloud's message about the orders of a class, where it refused so many in a row that the
-    /// next would be refused too.
+    /// The cloud's message about the orders of a class, after it refused too many in a row.
     pub fn why(&self, class: &NodeClass, now: Timestamp) -> Option<&str> {
         let refusals = self.0.get(&class.name)?;
         let is_of_now = refusals.generation == class.generation

@@ -1,7 +1,7 @@
 //! The resources that the kubelet of an instance reserves.
 //!
 //! The planner and the kubelet's configuration use the same numbers, so that plan and node agree. A
-//! cloud brings its [`Defaults`]; what a class says replaces them resource by resource.
+//! cloud has its [`Defaults`]. The values of a class replace them one by one.
 
 use std::{
     collections::BTreeMap,
@@ -96,7 +96,7 @@ pub fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -> i64 {
     }
 }
 
-/// What the kubelets of a cloud keep where a class does not say.
+/// The default reservations of a cloud's kubelets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defaults {
     /// For the kubelet and the container runtime.
@@ -145,8 +145,8 @@ fn reserved_cpu(cpus: i64) -> Quantity {
     Quantity::milli((tenths + 9).div_euclid(10))
 }
 
-/// The hard eviction thresholds by signal: those of the class, else the defaults. A kubelet that
-/// gets any threshold drops all of its own defaults, so that every one is passed.
+/// The hard eviction thresholds by signal: those of the class, else the defaults. A kubelet that gets
+/// any threshold drops its own defaults, so all thresholds are passed.
 pub fn hard_evictions(
     defaults: &[(&str, Threshold)],
     capacity: &Resources,
@@ -275,7 +275,7 @@ pub fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
             );
         }
     }
-    // A value that is not written is the kubelet's default.
+    // A missing value is the kubelet's default.
     let (high, low) = (high.unwrap_or(IMAGE_GC_HIGH), low.unwrap_or(IMAGE_GC_LOW));
     if low >= high {
         let text = format!(

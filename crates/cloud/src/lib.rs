@@ -1,4 +1,4 @@
-//! What a cloud has to do for Joiner.
+//! The interface between Joiner and its clouds.
 //!
 //! A [`CloudProvider`] makes instances, finds them again and removes them. It never talks to
 //! Kubernetes: the operator reads claims, classes, secrets and join tokens and hands over what a
@@ -6,8 +6,8 @@
 //! API server itself, is the one exception. Several providers serve one process; [`Providers`]
 //! finds the one that a `NodeClass` belongs to.
 //!
-//! [`bootstrap`] makes the text that turns a fresh virtual machine into a worker of a cluster. Clouds
-//! deliver it; none of them writes its own.
+//! [`bootstrap`] makes the text that turns a fresh virtual machine into a worker of a cluster. Every
+//! cloud delivers this text to its instances.
 //!
 //! # How a new cloud uses this crate
 //!

@@ -1,4 +1,4 @@
-//! What a cloud lists.
+//! The instances that a cloud lists.
 
 use crate::instance::Instance;
 
@@ -7,7 +7,7 @@ use crate::instance::Instance;
 pub struct Listing {
     /// Every instance with this cluster's mark in the places that could be listed.
     pub instances: Vec<Instance>,
-    /// The places that could not be listed. Nothing follows for claims whose instances are there.
+    /// The places that could not be listed. The state of claims with instances there stays unknown.
     pub away: Vec<PlaceAway>,
 }
 

@@ -1,7 +1,7 @@
 //! The mark: which claim an instance belongs to.
 //!
 //! Every instance carries a [`Mark`], written in the call that makes the instance and hidden from its
-//! guest. An instance without a mark is not ours and is left alone.
+//! guest. An instance without a mark belongs to others and stays untouched.
 //!
 //! A mark is a list of [fields](Mark::fields) with text values. The cloud decides where the values
 //! are kept: settings of a virtual machine, tags, a description.
@@ -114,8 +114,8 @@ pub struct Mark {
 impl Mark {
     /// Every field with its value, in the order of [`field::ALL`]. A field without a value is empty.
     ///
-    /// A cloud that copies an image with the image's own settings writes the empty values too: the
-    /// image may have been an instance and carry a mark.
+    /// A cloud that copies an image with its settings writes the empty values too. Such an image may
+    /// carry the mark of a former instance.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let value = |name: &str| -> String {
             match name {

@@ -24,7 +24,7 @@ pub struct MeasuredMemory {
 #[derive(Debug)]
 struct Known {
     memory_mib: u64,
-    /// Whether its memory is what its type says. Instances of a predecessor may have more.
+    /// Whether its memory equals that of its type. Instances of a predecessor may have more.
     is_exact: bool,
 }
 

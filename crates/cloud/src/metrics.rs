@@ -1,4 +1,4 @@
-//! What dashboards see of a cloud.
+//! The metrics of a cloud.
 //!
 //! A cloud makes [`Metrics`] with a prefix of its own, tells them about its requests, tasks and
 //! instances, and adds the families that only it has ([`Names::opts`], [`Queue`]). They are
@@ -27,7 +27,7 @@ const REQUESTS: &[f64] =
 const TASKS: &[f64] =
     &[1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0];
 
-/// How the metrics of a cloud are called.
+/// The names of a cloud's metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'n> {
     /// The prefix of every name, such as `joiner_kwok`.
@@ -59,7 +59,7 @@ impl Names<'_> {
     }
 }
 
-/// What a cloud is asked and answers, and what its provider makes of it. Clones share the values.
+/// The requests, tasks and instances of a cloud. Clones share the values.
 #[derive(Clone)]
 pub struct Metrics(Arc<Families>);
 

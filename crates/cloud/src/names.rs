@@ -4,7 +4,7 @@ use crate::bootstrap::digest;
 
 /// The longest name: an instance's name is its guest's host name, a label of DNS (RFC 1123).
 const NAME_MAX: usize = 63;
-/// What remains of a longer name, followed by a hyphen and eight digits of its hash.
+/// The length of the kept prefix of a longer name. A hyphen and eight digits of its hash follow.
 const KEPT: usize = 54;
 
 /// Shortens a name that is too long for a guest's host name.

@@ -1,8 +1,7 @@
 //! What a provider needs of the cluster that its instances join.
 //!
-//! A provider never talks to Kubernetes. It says what it needs of a class ([`Needs`]), and the
-//! operator fetches it ([`inputs`](crate::inputs)) and says in the class's conditions what is
-//! missing.
+//! A provider never talks to Kubernetes. It declares the needs of a class ([`Needs`]), and the
+//! operator fetches them as [`inputs`](crate::inputs). The class's conditions name missing inputs.
 
 use crate::{
     bootstrap::{
@@ -28,7 +27,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Whether something has to be found in the cluster besides the provider's own objects.
+    /// Whether the class needs cluster data besides the provider's own objects.
     pub fn asks_of_cluster(&self) -> bool {
         !self.secrets.is_empty() || self.joining.is_some() || !self.addresses.is_empty()
     }
@@ -50,13 +49,13 @@ pub struct SecretNeed {
     pub field: String,
     /// Which one.
     pub secret: SecretName,
-    /// Keys without which it is of no use.
+    /// Keys that it must have.
     pub keys: Vec<String>,
 }
 
 impl SecretNeed {
-    /// What is wrong with what a cluster has of it, where it has anything: a reason for programs,
-    /// and for people the field, the Secret by this name, and the remedy.
+    /// The problem of the cluster's Secret, if any: a reason for programs, and a message for people.
+    /// The message names the field, the Secret and the remedy.
     pub fn problem(
         &self,
         named: &str,
@@ -73,11 +72,11 @@ impl SecretNeed {
     }
 }
 
-/// How instances of a class join, as far as the class says it. What it leaves open is taken from the
-/// settings, or found out.
+/// How instances of a class join, as far as the class defines it. The rest comes from the settings,
+/// or is detected.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JoinNeeds {
-    /// The distribution, in the word that the class has for it.
+    /// The distribution, as the class names it.
     pub distro: Option<String>,
     /// Where the cluster is reached.
     pub endpoint: Option<String>,
@@ -85,23 +84,23 @@ pub struct JoinNeeds {
     pub version: Option<String>,
     /// The Secret that has the token: the value of its one key.
     pub token: Option<SecretNeed>,
-    /// Whether the text has no token in it, so that none has to be there.
+    /// Whether the text works without a token.
     pub without_token: bool,
     /// The group of the token's owner; none for the group of the distribution's own tokens.
     pub token_group: Option<TokenGroup>,
     /// Whether the text joins the instance itself and needs no more than version, certificate
     /// authority and token: neither distribution nor endpoint is looked for.
     pub text_joins: bool,
-    /// Who gives nodes their provider id; none where it is known before the instance is.
+    /// How nodes get their provider id; none where it is known before the instance exists.
     pub provider_id: Option<IdNeed>,
 }
 
-/// What has to be known to say who gives nodes their provider id.
+/// The facts that decide how nodes get their provider id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdNeed {
     /// The cloud, whose controller may be in the cluster.
     pub cloud: IdCloud,
-    /// What the class says about it.
+    /// The setting of the class.
     pub setting: Option<IdSetting>,
 }
 
@@ -128,7 +127,7 @@ pub struct AddressPool {
 }
 
 impl AddressNeed {
-    /// What the claim of this address is called.
+    /// The name of the claim of this address.
     pub fn claim_name(&self, instance: &str) -> String {
         format!("{instance}-{}-{}", self.nic, self.index)
     }

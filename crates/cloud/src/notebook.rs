@@ -1,4 +1,4 @@
-//! Where a provider writes something down before it goes on with a creation.
+//! Records that a provider stores on the claim before it continues a creation.
 //!
 //! Some clouds cannot mark an instance in the call that makes it. Their providers write the id that
 //! they are about to use on the claim first. A process that starts after a kill finds it in

@@ -1,8 +1,8 @@
-//! What happens in a cloud between a question and its answer.
+//! Reports of a provider about work in progress.
 //!
-//! A provider does not talk to Kubernetes, and an answer may take minutes. What people should hear
-//! of meanwhile, or whatever came of the call, a provider writes down here; the operator reads it and
-//! tells it where people look: as events, and in the conditions of claims.
+//! A provider does not talk to Kubernetes, and an answer may take minutes. A provider writes reports
+//! about the progress and the result of calls here. The operator publishes them as events and in the
+//! conditions of claims.
 
 use std::{
     collections::VecDeque,
@@ -13,20 +13,20 @@ use tokio::sync::Notify;
 
 use crate::{class::NodeClass, order::ClaimId};
 
-/// How many notes are kept while nobody reads them. The oldest go first: what happens now matters
-/// more.
+/// The number of unread notes that are kept. The oldest are dropped first, because recent notes
+/// matter more.
 const KEPT_MAX: usize = 1000;
 
-/// Something that people should hear of.
+/// A report for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Whom it is about.
+    /// The subject.
     pub about: About,
-    /// What is said.
+    /// The content.
     pub says: Says,
 }
 
-/// Whom a note is about.
+/// The subject of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
     /// A claim.
@@ -40,21 +40,21 @@ pub enum About {
         /// Name.
         name: String,
     },
-    /// All that it makes; told on each of its classes.
+    /// The whole cloud. The note is published on each of its classes.
     Cloud,
 }
 
-/// What a note says.
+/// The content of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Says {
-    /// Something happened. The reason is a `CamelCase` word.
+    /// An expected event. The reason is a `CamelCase` word.
     Happened {
         /// For programs.
         reason: &'static str,
         /// For people.
         message: String,
     },
-    /// Something happened that should not. The reason is a `CamelCase` word.
+    /// An unexpected event. The reason is a `CamelCase` word.
     WentWrong {
         /// For programs.
         reason: &'static str,
@@ -63,8 +63,8 @@ pub enum Says {
     },
     /// How far the instance of a claim has come.
     Progress(String),
-    /// Something in the cloud has changed, so the object is to be looked at now: a class is judged
-    /// and waiting pods are planned again; of a claim it is looked whether its instance is lost.
+    /// The cloud has changed, so the object is examined now. A class is judged again, and waiting
+    /// pods are planned again. The instance of a claim is checked for loss.
     LookAgain,
 }
 
@@ -96,12 +96,12 @@ impl Note {
         Self { about: About::Claim(claim.clone()), says: Says::Progress(text.into()) }
     }
 
-    /// Has a class, or what classes are made of, judged now.
+    /// Requests that a class, or an ingredient of classes, is judged now.
     pub fn look_again(class: &NodeClass) -> Self {
         Self { about: About::of_class(class), says: Says::LookAgain }
     }
 
-    /// Has it looked whether a claim's instance is lost.
+    /// Requests a check whether a claim's instance is lost.
     pub fn look_again_at_claim(claim: &ClaimId) -> Self {
         Self { about: About::Claim(claim.clone()), says: Says::LookAgain }
     }
@@ -122,7 +122,7 @@ impl Note {
     }
 }
 
-/// Notes that nobody has read yet. Clones are the same.
+/// The queue of unread notes. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Notes(Arc<Inner>);
 
@@ -144,7 +144,7 @@ impl Notes {
         self.0.written.notify_one();
     }
 
-    /// The oldest note that nobody has read, once there is one. For one reader.
+    /// Waits for the oldest unread note. There must be one reader.
     pub async fn next(&self) -> Note {
         loop {
             if let Some(note) = self.unread().pop_front() {
@@ -154,7 +154,7 @@ impl Notes {
         }
     }
 
-    /// Everything that nobody has read.
+    /// All unread notes.
     #[cfg(feature = "testing")]
     pub(crate) fn unread_now(&self) -> Vec<Note> {
         self.unread().drain(..).collect()

@@ -1,4 +1,4 @@
-//! What an instance is to be like.
+//! The order of an instance.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use joiner_core::{
 
 use crate::{class::NodeClass, inputs::OrderInputs, notebook::Notebook};
 
-/// Whom an instance is made for. Instances carry this as a mark, so that each can be found again from
-/// its claim whatever happened in between.
+/// The identity of the claim that an instance is made for. Instances carry it in their mark, so each
+/// can be found again from its claim.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ClaimId {
     /// The `NodeClaim`'s name.
@@ -25,23 +25,23 @@ pub struct ClaimId {
 /// An instance that is asked for: everything about its claim that a provider may act on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
-    /// Whom it is made for.
+    /// The claim that it is made for.
     pub claim: ClaimId,
-    /// The pool it is made from; none for a claim that somebody wrote by hand.
+    /// The pool it is made from; none for a claim that was written by hand.
     pub node_pool: Option<String>,
     /// Labels that the node gets.
     pub labels: Labels,
     /// Annotations that the node gets.
     pub annotations: Labels,
-    /// What its type and the terms on which it is had must be compatible with.
+    /// The requirements on its type and its offering.
     pub requirements: Requirements,
-    /// The least that it has to offer to pods.
+    /// The least resources that it must offer to pods.
     pub requests: Resources,
     /// Taints that the node registers with, besides the one that marks it as not registered yet.
     pub taints: Vec<Taint>,
-    /// Taints that it starts with and that others take off.
+    /// Taints that it starts with and that other programs remove.
     pub startup_taints: Vec<Taint>,
-    /// Types of its pool whose price or capacity somebody has corrected, as corrected.
+    /// Types of its pool with corrected prices or capacities.
     pub corrected: Vec<Arc<InstanceType>>,
     /// How instances of this class are made.
     pub class: Arc<NodeClass>,
@@ -50,12 +50,12 @@ pub struct Order {
     /// The annotations that the claim has now. What a creation that was interrupted wrote into its
     /// notebook is among them.
     pub kept: Labels,
-    /// Where the provider writes what has to survive a kill, before it goes on.
+    /// Where the provider stores data that must survive a kill.
     pub notebook: Notebook,
 }
 
 impl Order {
-    /// An instance of a pool of which nothing is asked but that it is one of the class.
+    /// An order of a pool without requirements besides the class.
     pub fn plain(claim: ClaimId, node_pool: &str, class: Arc<NodeClass>) -> Self {
         Self {
             claim,
@@ -74,7 +74,7 @@ impl Order {
         }
     }
 
-    /// A type as somebody has corrected it, if somebody has.
+    /// The corrected form of a type, if it was corrected.
     pub fn corrected_type(&self, name: &str) -> Option<&Arc<InstanceType>> {
         self.corrected.iter().find(|each| each.name == name)
     }

@@ -1,4 +1,4 @@
-//! Work that is asked for again and again until it is done.
+//! Work that is requested repeatedly until it is done.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use joiner_core::label::Labels;
 /// How far such work has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// It is done, with what the claim learns from it: labels or annotations, as the call says.
+    /// The work is done. The claim gets these labels or annotations, depending on the call.
     Done(Labels),
     /// It is not done; ask again after this time.
     NotYet(Duration),

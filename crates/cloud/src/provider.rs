@@ -21,7 +21,7 @@ use crate::{
     registration::RegistrationHook,
 };
 
-/// The instance types of a class, shared by everybody who looks at them.
+/// The instance types of a class. Readers share them.
 pub type InstanceTypes = Arc<[Arc<InstanceType>]>;
 
 /// One cloud.
@@ -43,16 +43,16 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// The labels it fills in besides Karpenter's own, and what it does not let users set.
     fn well_known(&self) -> WellKnown;
 
-    /// Labels that a class itself gave to these types, its own, so that pods may ask for them.
+    /// The labels that the class defines on these types, so that pods may select them.
     fn labels_of(&self, _types: &[Arc<InstanceType>]) -> Vec<String> {
         Vec::new()
     }
 
-    /// Hears which cluster it acts for and what there is in it, before anything else is asked of it.
+    /// Receives the cluster and its objects before any other call.
     fn begin(&self, _cluster: &Cluster) {}
 
-    /// Hears what has changed in the cluster since it began. The caller waits and holds locks, so
-    /// that this only takes note.
+    /// Receives a change of the cluster. The caller holds locks, so this call only records the
+    /// change.
     fn changed(&self, _change: &ClusterChange) {}
 
     /// The label that tells reservations apart, where it has reservations.
@@ -65,8 +65,8 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// What a label of a claim or node should say instead of this value, which another program
-    /// wrote; none if the value is right.
+    /// The correct value of a label of a claim or node, where another program wrote a wrong one; none
+    /// if the value is right.
     fn corrected_label(&self, _key: &str, _value: &str) -> Option<String> {
         None
     }
@@ -89,12 +89,12 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// What has to be done between a node's joining and its use.
+    /// The steps between the join of a node and its use.
     fn registration_hooks(&self) -> Vec<Arc<dyn RegistrationHook>> {
         Vec::new()
     }
 
-    /// What happens between questions and answers, where it says such things.
+    /// The provider's reports about work in progress, where it makes them.
     fn notes(&self) -> Option<&Notes> {
         None
     }
@@ -108,17 +108,16 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// Ends what it has open in the cloud. The process is about to end.
     async fn close(&self) {}
 
-    /// How long a launch may take where nobody says otherwise.
+    /// The default deadline of a launch.
     fn launch_timeout(&self) -> Duration;
 
-    /// The finalizer that keeps a class until no claim refers to it any more, and what classes are
-    /// made of until no class does.
+    /// The finalizer that keeps a class while claims refer to it, and an ingredient while classes do.
     fn class_finalizer(&self, _class: &NodeClass) -> Option<&'static str> {
         None
     }
 
-    /// Removes what the cloud has of an object to which nothing refers any more, such as a template.
-    /// Its finalizer stays until the answer is [`Deletion::Gone`].
+    /// Removes the cloud's data of an unreferenced object, such as a template. Its finalizer stays
+    /// until the answer is [`Deletion::Gone`].
     async fn dispose(&self, _class: &NodeClass) -> Result<Deletion, CloudError> {
         Ok(Deletion::Gone)
     }
@@ -129,14 +128,14 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// What it needs of the cluster for a class. Asked before each judgement of the class and each
-    /// order, so it has to be cheap.
+    /// The cluster data that a class needs. Called before each judgement and each order, so it must
+    /// be fast.
     fn needs(&self, _class: &NodeClass) -> Needs {
         Needs::default()
     }
 
-    /// How instances join, once the Secrets are read that the class [needs](Self::needs): a text in a
-    /// Secret says only then whether it asks for a token.
+    /// How instances join, once the Secrets that the class [needs](Self::needs) are read. Only then
+    /// is it known whether a text in a Secret uses a token.
     fn join_needs(
         &self,
         class: &NodeClass,
@@ -145,27 +144,26 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         self.needs(class).joining
     }
 
-    /// What a claim's instance, its guest and its node are called.
+    /// The name of a claim's instance, its guest and its node.
     fn instance_name(&self, claim: &ClaimId) -> String {
         claim.name.clone()
     }
 
-    /// What is wrong with a class, or with what classes are made of, and what its status should say.
-    /// The spec goes in, conditions come out. There are no inputs while something that it [needs](Self::needs) is missing; the
-    /// operator says what, in the condition
-    /// [`BootstrapReady`](crate::class::BOOTSTRAP_READY).
+    /// Judges a class, or an ingredient of classes, and returns its status. There are no inputs while
+    /// an object that it [needs](Self::needs) is missing. The operator names that object in the
+    /// condition [`BootstrapReady`](crate::class::BOOTSTRAP_READY).
     async fn resolve_class(
         &self,
         class: &NodeClass,
         inputs: Option<&ClassInputs>,
     ) -> Result<ClassStatus, CloudError>;
 
-    /// Every type that instances of a pool and its class can have, also those that cannot be had now.
-    /// Cheap: it is asked several times for each plan.
+    /// Every type of a pool and its class, including types that are unavailable now. Called several
+    /// times for each plan, so it must be fast.
     fn instance_types(&self, pool: &str, class: &NodeClass) -> Result<InstanceTypes, CloudError>;
 
-    /// The free room of a class's zones, as far as it is known; a zone that is not there is unknown.
-    /// It decides among zones that cost the same. Cheap: it is asked for each plan.
+    /// The free room of a class's zones, as far as it is known; the room of a missing zone is
+    /// unknown. It decides among zones of the same price. Called for each plan, so it must be fast.
     fn room(&self, _class: &NodeClass) -> ZoneRoom {
         ZoneRoom::new()
     }
@@ -180,7 +178,7 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// the provider id of the instance is final, which may be long before it runs.
     async fn create(&self, order: &Order) -> Result<Instance, CloudError>;
 
-    /// Has an instance removed. Never touches an instance that does not carry this cluster's mark.
+    /// Removes an instance. Instances without this cluster's mark stay untouched.
     ///
     /// The provider's name may be unknown: a claim can be deleted before an answer to
     /// [`create`](Self::create) was written down. The instance is then found by the claim's mark.
@@ -191,17 +189,17 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     ) -> Result<Deletion, CloudError>;
 
     /// The claim's instance, by its provider id in any form; none only when the cloud is sure that it
-    /// is gone. An instance that was made for another claim and has the id now is not it: clouds give
-    /// ids of removed instances again. A claim without UID stands for any claim of this cluster.
+    /// is gone. Clouds reuse the ids of removed instances, so an instance of another claim does not
+    /// count. A claim without UID stands for any claim of this cluster.
     async fn get(&self, claim: &ClaimId, provider_id: &str)
     -> Result<Option<Instance>, CloudError>;
 
     /// Every instance that carries this cluster's mark, and the places that could not be listed. Each
-    /// place is listed whole or not at all. An error where nothing can be said. What another cluster
-    /// of the same name has is not among them.
+    /// place is listed whole or not at all. An error where no place can be listed. Instances of
+    /// another cluster with the same name are excluded.
     async fn list(&self) -> Result<Listing, CloudError>;
 
-    /// Why an instance is not as its class now wants it, in one `CamelCase` word.
+    /// Why an instance differs from its class, in one `CamelCase` word.
     async fn drift(
         &self,
         instance: &Instance,
@@ -215,9 +213,9 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Empties what an instance's guest was given to join with: its node has joined, and everybody
-    /// who may look at the instance could read it. It can be repeated at any time, and does nothing
-    /// where the cloud keeps no such data.
+    /// Empties the join data of an instance whose node has joined. Until then, every user with read
+    /// access to the instance can read it. The call can be repeated, and does nothing where the cloud
+    /// stores no such data.
     async fn empty_join_data(
         &self,
         _claim: &ClaimId,
@@ -226,15 +224,15 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Hears what the guest of an instance really sees, where types only promise a guess. Answers
-    /// whether that was of use, or never will be; otherwise it is told again.
+    /// Receives the capacity that a guest reports, where types only have an estimate. Returns whether
+    /// the report was handled; otherwise it is repeated.
     fn measured(&self, _measured: &Measured<'_>) -> bool {
         true
     }
 
-    /// Brings an instance up to date in place: a [hash](Self::hashes) whose difference means so says
-    /// that its class has changed. Repeated with what is then known until it is done. The claim gets
-    /// the annotations that come back, and the class's hash.
+    /// Updates an instance in place, after a [hash](Self::hashes) of its class has changed with that
+    /// meaning. Repeated with current data until it is done. The claim gets the annotations that come
+    /// back, and the class's hash.
     async fn update(
         &self,
         _instance: &Instance,
@@ -255,15 +253,14 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Does what is left to do once a claim's node is initialized, such as removing the image that
-    /// its guest was configured from. Repeated until it is done. The claim gets the annotations that
-    /// come back.
+    /// Completes the work for an initialized node, such as removing the image that configured its
+    /// guest. Repeated until it is done. The claim gets the annotations that come back.
     async fn settled(&self, _claim: &ClaimId, _provider_id: &str) -> Result<Progress, CloudError> {
         Ok(Progress::done())
     }
 
-    /// Hears that a launched instance of a class was lost before its node registered, so that the
-    /// same is not offered for a while. May be told again.
+    /// Receives the loss of an instance before its node registered, so that its offering becomes
+    /// unavailable for a while. May be repeated.
     fn lost_before_it_joined(&self, _class: &NodeClass, _lost: &Lost) {}
 
     /// Which conditions of a node mean that its instance should be replaced.
@@ -275,7 +272,7 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
 /// How far a deletion has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// It is under way; ask again.
+    /// The deletion is in progress; repeat the call.
     Requested,
     /// The cloud is sure that there is no such instance.
     Gone,

@@ -14,7 +14,7 @@ impl ProviderIds {
         Self(providers.into())
     }
 
-    /// The canonical form of an id. Ids that no cloud changes are canonical already.
+    /// The canonical form of an id. Ids of unknown form are canonical already.
     pub fn canonical<'i>(&self, provider_id: &'i str) -> Cow<'i, str> {
         for provider in &*self.0 {
             if let Cow::Owned(canonical) = provider.canonical(provider_id) {

@@ -18,7 +18,7 @@ pub struct Providers {
     off: Vec<Off>,
 }
 
-/// A provider that this program has and that is not on.
+/// A provider that this program contains and that is not enabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Off {
     /// Its name.
@@ -29,14 +29,14 @@ pub struct Off {
     pub variable: &'static str,
 }
 
-/// Who serves a `NodeClass`.
+/// The provider of a `NodeClass`.
 #[derive(Debug, Clone, Copy)]
 pub enum Served<'p> {
     /// This provider.
     By(&'p Arc<dyn CloudProvider>),
-    /// This one would, if it were on.
+    /// This provider would serve it, but is not enabled.
     Off(&'p Off),
-    /// Nobody here: the class belongs to another program, and so does everything made from it.
+    /// The class and its instances belong to another program.
     Elsewhere,
 }
 
@@ -55,7 +55,7 @@ impl Providers {
         &self.on
     }
 
-    /// Who serves classes of this group and kind. What classes are made of is no class.
+    /// The provider of classes of this group and kind. Ingredients are not classes.
     pub fn of(&self, group: &str, kind: &str) -> Served<'_> {
         if let Some((provider, ClassKind { role: Role::NodeClass, .. })) = self.judging(group, kind)
         {

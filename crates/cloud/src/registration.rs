@@ -1,4 +1,4 @@
-//! What a provider does between a node's joining and its use.
+//! The steps of a provider between the join of a node and its use.
 
 use async_trait::async_trait;
 use joiner_core::label::Labels;
