@@ -1,4 +1,4 @@
-//! What the classes of a cloud resolved to, for as long as it may be used.
+//! The remembered resolutions of a cloud's classes.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Instance types of clouds that have no list of their own: so many CPUs, so much memory.
+//! Instance types of clouds without a list of types, defined by CPUs and memory.
 
 use joiner_core::{
     instance_type::{InstanceType, Offering, Overhead},
@@ -22,7 +22,7 @@ pub struct Shape {
     pub gib: i64,
 }
 
-/// Where, how and for how much an instance of a shape can be had.
+/// The offering of a shape: zone, capacity type, price and availability.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms<'t> {
     /// The value of the zone label.
@@ -31,7 +31,7 @@ pub struct Terms<'t> {
     pub capacity_type: &'t str,
     /// Per hour.
     pub price: f64,
-    /// Whether it can be had now.
+    /// Whether it is available now.
     pub available: bool,
 }
 

@@ -1,10 +1,10 @@
-//! What a user writes in a `NodeClass`, in the parts that several clouds have.
+//! The parts of a `NodeClass` spec that several clouds share.
 //!
 //! A cloud declares its own spec with `serde` and `schemars` and uses from here:
 //!
 //! - [`read`] to decode the object, with an error that names the field and the remedy;
 //! - [`entry`] to check the fields of one size of instances;
-//! - [`kubelet`] for what the kubelet is told, [`schema`] for its definition;
+//! - [`kubelet`] for the kubelet's settings, [`schema`] for their definition;
 //! - [`hash`] for the fingerprint that drift depends on.
 //!
 //! What is wrong with a class is a list of [`Problem`]s; a class with problems is [`NotReady`].
@@ -105,7 +105,7 @@ impl Display for NotReady {
 
 impl std::error::Error for NotReady {}
 
-/// An object that the API server would refuse: a field has a value of the wrong type.
+/// An object that the API server would refuse, because a field has the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {class:?}: {field}: {problem}")]
 pub struct NotANodeClass {

@@ -1,5 +1,5 @@
-//! A cloud for tests: it does what it is told, and remembers what it was asked. The shapes of a
-//! cloud's own tests are in [`scenes`].
+//! A simulated cloud for tests. Tests script its answers, and it records its calls. The scenarios for
+//! the tests of a real cloud are in [`scenes`].
 
 pub mod mishaps;
 pub mod scenes;
@@ -71,7 +71,7 @@ pub struct LabelCorrection {
 
 /// How many instances the provider makes at once.
 pub const CREATIONS_AT_ONCE: usize = 100;
-/// For how long something is not offered for which there was no room.
+/// How long an offering without capacity stays unavailable.
 const UNAVAILABLE_FOR: Duration = Duration::from_mins(10);
 /// How long the cloud may take to answer.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -133,11 +133,11 @@ pub struct TestCloud {
     state: Arc<Mutex<State>>,
     killed: Arc<Notify>,
     turns: Arc<Semaphore>,
-    /// What the cloud has to say besides its answers.
+    /// The cloud's notes.
     pub notes: Notes,
 }
 
-/// What the cloud has, and what it will do.
+/// The contents of the cloud, and its scripted behaviour.
 #[derive(Debug)]
 pub struct State {
     /// Instances by their provider's name.
@@ -146,7 +146,7 @@ pub struct State {
     pub foreign: BTreeMap<String, Instance>,
     /// Copies that people made of instances, with their marks, by their provider's name.
     pub copies: BTreeMap<String, Instance>,
-    /// What was asked, in order: `create web-1`, `delete test://web-1`, `list`.
+    /// The calls in order: `create web-1`, `delete test://web-1`, `list`.
     pub calls: Vec<String>,
     /// What the next creations answer instead of making an instance; none makes one.
     pub next_create: VecDeque<Option<CloudError>>,
@@ -154,19 +154,19 @@ pub struct State {
     pub next_delete: VecDeque<Option<CloudError>>,
     /// What the next questions for an instance, or for all, answer instead.
     pub next_get: VecDeque<Option<CloudError>>,
-    /// What goes wrong with a call, and how many calls get through first.
+    /// The mishap of a call, and the number of calls that succeed before it.
     pub mishap: Option<(Mishap, u32)>,
     /// How often a deletion has to be asked for until the instance is gone.
     pub asks_until_gone: u32,
-    /// Why every instance is not as it should be.
+    /// The drift reason of every instance.
     pub drift: Option<String>,
-    /// What the next questions whether an instance is as it should be answer instead.
+    /// The scripted answers of the next drift checks.
     pub next_drift: VecDeque<Option<CloudError>>,
     /// Which conditions of a node mean that its instance should be replaced.
     pub repair_policies: &'static [RepairPolicy],
     /// Types that instances can have.
     pub types: InstanceTypes,
-    /// What every class is said to be.
+    /// The condition of every class.
     pub class: ClassCondition,
     /// How long a launch may take.
     pub launch_timeout: Duration,
@@ -200,11 +200,11 @@ pub struct State {
     pub place: Option<String>,
     /// Whether there is no room for anything.
     pub full: bool,
-    /// Until when offerings are not to be had, by type, zone and capacity type.
+    /// When offerings become available again, by type, zone and capacity type.
     pub unavailable: BTreeMap<[String; 3], Instant>,
     /// What instances were updated to, by provider id: the spec of their class.
     pub updated: BTreeMap<String, Value>,
-    /// How long the cloud takes for each call.
+    /// The duration of each call.
     pub takes: Duration,
     /// How many calls are under way, and how many there were at most.
     pub under_way: [usize; 2],
@@ -328,17 +328,17 @@ impl TestCloud {
         Self::default()
     }
 
-    /// What the cloud has, and what it will do, to be looked at and changed.
+    /// The contents of the cloud and its scripted behaviour, for tests to read and change.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same cloud, used without regard to others who make instances there.
+    /// The same cloud, with its own limit on simultaneous creations.
     pub fn with_turns_of_its_own(&self) -> Self {
         Self { turns: Self::default().turns, ..self.clone() }
     }
 
-    /// How often something was asked that starts with this.
+    /// The number of calls that start with this text.
     pub fn calls(&self, start: &str) -> usize {
         self.state().calls.iter().filter(|call| call.starts_with(start)).count()
     }
@@ -367,7 +367,7 @@ impl TestCloud {
             None => take_effect(&mut self.state()),
             Some(Mishap::KilledBefore) => self.die().await,
             Some(Mishap::KilledAfter) => {
-                // Nobody is left to hear what it answers.
+                // The killed process never receives the answer.
                 drop(take_effect(&mut self.state()));
                 self.die().await
             }
@@ -414,7 +414,7 @@ fn offering(labels: &Labels) -> [String; 3] {
 }
 
 impl State {
-    /// The types, without what is not to be had now.
+    /// The types, without offerings that are unavailable now.
     fn offered(&self) -> InstanceTypes {
         if self.unavailable.is_empty() {
             return Arc::clone(&self.types);
@@ -433,7 +433,7 @@ impl State {
         self.types.iter().map(offered).collect()
     }
 
-    /// Offers nothing of what would serve an order for a while.
+    /// Marks every offering that serves an order as unavailable for a while.
     fn is_full_for(&mut self, order: &Order) {
         let until = Instant::now() + UNAVAILABLE_FOR;
         let types = Arc::clone(&self.types);
@@ -507,8 +507,8 @@ impl State {
             return Err(error);
         }
         let is_meant = |instance: &Instance| match provider_id {
-            // An instance of another claim is not meant, whatever it is called. A mark without an
-            // identity does not say whose it is.
+            // An instance of another claim does not match, whatever its name. A mark without a UID
+            // identifies no claim.
             Some(id) => {
                 let own = instance.claim.as_ref().map_or("", |own| &own.uid);
                 instance.provider_id == id && (own.is_empty() || own == claim.uid)
@@ -534,7 +534,7 @@ impl State {
         Ok(Deletion::Requested)
     }
 
-    /// What is answered to a question, unless something else is to be.
+    /// The answer to a query, unless a test scripted another one.
     fn look<T>(&mut self, see: impl FnOnce(&Self) -> T) -> Result<T, CloudError> {
         match self.next_get.pop_front().flatten() {
             Some(error) => Err(error),
@@ -607,7 +607,7 @@ impl CloudProvider for TestCloud {
         self.state().hashes.clone()
     }
 
-    /// Without anything else, a class is made of the templates that `spec.templates` names.
+    /// By default, a class needs the templates that `spec.templates` names.
     fn needs(&self, class: &NodeClass) -> Needs {
         let state = self.state();
         let mut needs = state.needs_of.get(&class.name).unwrap_or(&state.needs).clone();

@@ -28,7 +28,7 @@ pub trait TypeSource {
     fn class_types(&self, pool: &str, class: &NodeClass) -> Result<ClassTypes, NoTypes>;
 }
 
-/// What is known of the types of a class.
+/// The types of a class, with their room and labels.
 #[derive(Debug, Clone, Default)]
 pub struct ClassTypes {
     /// The types.
@@ -37,7 +37,7 @@ pub struct ClassTypes {
     pub room: ZoneRoom,
     /// Labels that the class itself gives to its types. Pods may ask for them.
     pub labels: Vec<String>,
-    /// What the author of the class may not expect.
+    /// Notes for the author of the class about unexpected results.
     pub notes: Vec<String>,
 }
 

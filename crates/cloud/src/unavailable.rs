@@ -20,7 +20,7 @@ const NO_ROOM_FOR: Duration = Duration::from_mins(3);
 /// How long storage that was full is not used: space returns more slowly than room on hosts.
 const NO_SPACE_FOR: Duration = Duration::from_mins(10);
 
-/// Something that a cloud may lack.
+/// A resource that a cloud may lack.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scarce {
     /// Room for a type in a zone.
@@ -53,12 +53,12 @@ pub type Shortages = BTreeMap<(String, String), &'static str>;
 /// An offering that is not available: its type, its zone, and the reason in one word.
 pub type UnavailableOffering = (String, String, &'static str);
 
-/// What the cloud lacked when it was last asked.
+/// The resources that the cloud lacked at the last attempt.
 #[derive(Debug, Default)]
 pub struct Unavailable(BTreeMap<Scarce, Timestamp>);
 
 impl Unavailable {
-    /// Remembers that the cloud lacked something.
+    /// Remembers a resource that the cloud lacked.
     pub fn remember(&mut self, scarce: Scarce, now: Timestamp) {
         let length = match scarce {
             Scarce::Room { .. } => NO_ROOM_FOR,
@@ -68,7 +68,7 @@ impl Unavailable {
         self.0.insert(scarce, now.saturating_add(length).unwrap_or(Timestamp::MAX));
     }
 
-    /// Whether the cloud lacked something a short time ago.
+    /// Whether the cloud lacked this resource a short time ago.
     pub fn is(&self, scarce: &Scarce, now: Timestamp) -> bool {
         self.0.get(scarce).is_some_and(|until| *until > now)
     }

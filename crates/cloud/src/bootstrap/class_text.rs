@@ -1,7 +1,7 @@
 //! How a class says which text its instances get.
 //!
-//! A cloud describes the words of its class in a [`ClassText`] and gets from it what is wrong with
-//! them, what is needed of the cluster, and the text of an instance.
+//! A cloud describes the fields of its class in a [`ClassText`]. That returns their problems, the
+//! needs of the class, and the text of an instance.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ pub struct ClassText<'c> {
     pub carrier: Carrier,
 }
 
-/// What was fetched of the cluster that instances join.
+/// The fetched data of the cluster that instances join.
 #[derive(Debug, Clone, Copy)]
 pub struct Fetched<'f> {
     /// What instances join with.
@@ -127,7 +127,7 @@ pub fn example_token(facts: &Facts) -> Option<Token> {
 }
 
 impl ClassText<'_> {
-    /// Words that are unknown.
+    /// Problems of unknown words.
     pub fn problems_of_words(&self) -> Vec<Problem> {
         let format = format_of(self.format.text).err().map(|text| (self.format.path, text));
         let mode = mode_of(self.mode.text).err().map(|text| (self.mode.path, text));
@@ -155,13 +155,13 @@ impl ClassText<'_> {
         format_of(self.format.text).ok().flatten()
     }
 
-    /// What has to be known of the cluster before a text can be made.
+    /// The cluster data that a text needs.
     pub fn join_needs(&self) -> JoinNeeds {
         let mode = mode_of(self.mode.text).unwrap_or_default();
         let word = self.distro.filter(|word| !word.is_empty());
         // An unknown word needs a token as far as it is known.
         let distro = word.map_or(Some(Distro::Kubeadm), |word| word.parse().ok());
-        // A text in a Secret is not known yet, and may ask for a token.
+        // A text in a Secret is unknown at this point, and may use a token.
         let text = self.users_text(&BTreeMap::new());
         let needs_token = self.secret.is_some() && distro != Some(Distro::None)
             || distro.is_none_or(|own| needs_token(own, mode, &text));

@@ -1,4 +1,4 @@
-//! What each distribution needs to join, as files and scripts.
+//! The files and scripts with which each distribution joins.
 
 mod kubeadm;
 mod mirrors;
@@ -42,7 +42,7 @@ pub(crate) fn join(ready: &Ready<'_>, format: Format) -> Result<Join, Error> {
     }
 }
 
-/// The script that runs before the join, with what it runs.
+/// The script that runs before the join, with the programs that it starts.
 fn pre_join(
     lookup: Option<GuestLookup>,
     layout: Layout,

@@ -20,17 +20,17 @@ const KIB: usize = 1 << 10;
 
 /// vSphere: above this many bytes a text is compressed. Below, it stays readable with one command.
 const VSPHERE_PLAIN_MAX: usize = 8 * KIB;
-/// vSphere: encoded bytes from which guests are noticeably slow to read them.
+/// vSphere: encoded bytes from which guests read noticeably slowly.
 const VSPHERE_SLOW: usize = 64 * KIB;
-/// vSphere: bytes before encoding that its own customisation stops at.
+/// vSphere: the limit of its own customisation, in bytes before encoding.
 const VSPHERE_RAW_MAX: usize = 512 * KIB;
-/// CloudStack: what `vm.userdata.max.length` is where nobody has changed it, in base64 letters.
+/// CloudStack: the default of `vm.userdata.max.length`, in base64 letters.
 const CLOUDSTACK_DEFAULT_MAX: usize = 32 * KIB;
-/// CloudStack: what its API takes as a parameter at all.
+/// CloudStack: the largest parameter that its API accepts.
 const CLOUDSTACK_PARAMETER_MAX: usize = KIB * KIB;
-/// Proxmox: far above any text that is meant, far below any disk.
+/// Proxmox: far above any realistic text, far below the size of any disk.
 const PROXMOX_MAX: usize = KIB * KIB;
-/// The byte by which gzip says that it does not tell the system it ran on.
+/// gzip's byte for an unknown operating system.
 const GZIP_UNKNOWN_SYSTEM: u8 = 255;
 
 /// How a text is carried.
@@ -82,14 +82,14 @@ impl Display for Encoding {
     }
 }
 
-/// What the cloud is given.
+/// The text as the cloud gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded {
     /// Who reads it in the guest.
     pub format: Format,
     /// How `bytes` are written.
     pub encoding: Encoding,
-    /// For the cloud's call and nowhere else.
+    /// The bytes. Only the cloud's call reads them.
     pub bytes: Secret<Vec<u8>>,
     /// What was made and why.
     pub report: Report,
@@ -151,7 +151,7 @@ pub fn encode(rendered: Rendered, carrier: Carrier) -> Result<Encoded, Error> {
                     "until its node has registered, everybody who sees the instance in vCenter can \
                      read the secrets of this machine configuration; let few people see it",
                 ),
-                // Such a guest reads once and then removes it by itself.
+                // Such a guest reads the text once and removes it.
                 _ => {}
             }
             (encoding, bytes)
@@ -164,7 +164,7 @@ pub fn encode(rendered: Rendered, carrier: Carrier) -> Result<Encoded, Error> {
                 UserDataFormat::Gzip => true,
                 UserDataFormat::Auto => plain_len > max,
             };
-            // Only cloud-init looks whether it is compressed.
+            // Only cloud-init detects compression.
             let (encoding, bytes) = base64(raw, wanted && format == Format::CloudInit);
             if bytes.len() > max {
                 let unit = "characters in base64";
@@ -204,7 +204,7 @@ fn base64_len(raw: usize) -> usize {
     raw.div_ceil(3) * 4
 }
 
-/// Equal bytes in, equal bytes out: no name, no time, no system.
+/// Compresses deterministically: the header has no name, time or system.
 fn gzip(raw: &[u8]) -> Vec<u8> {
     let mut writer = GzBuilder::new()
         .mtime(0)

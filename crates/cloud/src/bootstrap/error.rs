@@ -2,35 +2,35 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// What kind of thing is wrong. Waiting helps in none of these cases: somebody has to change
-/// something, so callers try again when an input changes.
+/// The kind of error. Each kind needs a change by a person, so callers try again when an input
+/// changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The user's text cannot be read, or does not go together with the instance's format.
+    /// The user's text is invalid, or cannot be merged into the instance's format.
     InvalidUserData,
-    /// What was rendered is larger than the cloud takes.
+    /// The rendered text is larger than the cloud accepts.
     UserDataTooLarge,
-    /// A name, label, taint or setting that no kubelet could be given.
+    /// A name, label, taint or setting that a kubelet would refuse.
     InvalidInput,
-    /// Nobody says which distribution the cluster is.
+    /// The cluster's distribution is neither set nor detected.
     DistroUnknown,
-    /// Nobody says where the cluster is reached.
+    /// The cluster's endpoint is neither set nor detected.
     EndpointUnknown,
-    /// The endpoint is not one that nodes of this distribution join by.
+    /// Nodes of this distribution cannot join by this endpoint.
     EndpointInvalid,
     /// The version is unknown, or none that the distribution has ever released.
     VersionUnknown,
     /// There is no token, and none may be made.
     JoinTokenMissing,
-    /// The token is none that the distribution takes.
+    /// The distribution does not accept this form of token.
     JoinTokenInvalid,
-    /// The cluster's certificate authority is unknown, so that nodes could not tell it from another.
+    /// The cluster's certificate authority is unknown, so nodes could not verify the cluster.
     CaUnknown,
     /// The cluster shows another certificate authority than the one that is pinned.
     CaMismatch,
-    /// The Talos configuration lacks secrets that are nowhere in Kubernetes.
+    /// The Talos configuration lacks secrets that Kubernetes does not store.
     TalosSecretsMissing,
-    /// It cannot be told who gives nodes their provider id.
+    /// The writer of nodes' provider ids cannot be detected.
     ProviderIdUnknown,
 }
 

@@ -1,4 +1,4 @@
-//! What all instances of a class join with.
+//! The join data of all instances of a class.
 
 use super::{
     endpoint::Endpoint,
@@ -10,8 +10,7 @@ use super::{
     version::KubeVersion,
 };
 
-/// What all instances of a class join with: everything of [`Inputs`](super::Inputs) that is the
-/// cluster's and not the instance's.
+/// The join data of all instances of a class: the cluster's part of [`Inputs`](super::Inputs).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// How instances join.
@@ -31,7 +30,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Instances that all join with one token, where nobody knows the certificate authority.
+    /// Facts with one token for all instances, and without a certificate authority.
     pub fn given(distro: Distro, endpoint: &str, version: &str, token: &str) -> Self {
         Self {
             distro,
@@ -60,8 +59,8 @@ impl Facts {
         Ok(ready.warnings)
     }
 
-    /// What instances of RKE2 and k3s know their cluster by; none where they trust whom they meet
-    /// first, and for the other distributions, which show nobody what they are known by.
+    /// The certificate pin of RKE2 and k3s instances. None where they trust the first server that
+    /// they reach, and for the other distributions.
     pub fn pin(&self) -> Option<Pin> {
         if !self.distro.is_supervised() {
             return None;

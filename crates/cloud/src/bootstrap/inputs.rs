@@ -15,7 +15,7 @@ use super::{
     trust::CaBundle,
 };
 
-/// Which Kubernetes the instance joins, and so how.
+/// The distribution of the cluster, which decides how instances join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distro {
     /// `kubeadm join`, with kubelet and kubeadm in the image.
@@ -55,7 +55,7 @@ impl Distro {
     }
 
     /// The distribution of a cluster, by its API server's version and whether it has the ConfigMap
-    /// `kube-public/cluster-info`. `None` means that nobody could look.
+    /// `kube-public/cluster-info`. `None` means that the answer is unknown.
     pub fn detect(git_version: &str, cluster_info: Option<bool>) -> Result<Self, Error> {
         let build = git_version.split_once('+').map_or("", |(_, build)| build);
         if build.starts_with("rke2r") {
@@ -103,7 +103,7 @@ impl FromStr for Distro {
     }
 }
 
-/// What the instance's first-boot program understands.
+/// The formats of first-boot programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// cloud-init, in any of its forms.
@@ -112,7 +112,7 @@ pub enum Format {
     Ignition,
     /// A Talos machine configuration.
     Talos,
-    /// A text of the user's that is sent as it is and not understood.
+    /// A user's text that is sent unchanged and is not parsed.
     Unknown,
 }
 
@@ -153,7 +153,7 @@ pub enum Mode {
     /// It is added to what is generated.
     #[default]
     Merge,
-    /// It is all there is, with the instance's values put in.
+    /// It is the whole text, with the instance's values substituted.
     Replace,
 }
 
@@ -162,9 +162,9 @@ pub enum Mode {
 pub struct UserText {
     /// Path of the field, for messages.
     pub field: String,
-    /// What is written there. Users do put secrets into it.
+    /// The content of the field. Users may put secrets into it.
     pub bytes: Secret<Vec<u8>>,
-    /// Whether everybody who may read the `NodeClass` reads this text too.
+    /// Whether read access to the `NodeClass` includes this text.
     pub readable: bool,
     /// Whether a YAML map without a header counts as cloud-config, as in vSphere's
     /// `additionalUserdata`.
@@ -231,7 +231,7 @@ pub struct Proxy {
     pub https: Option<Secret<String>>,
     /// Hosts and networks that are reached directly, besides those of the cluster.
     pub no_proxy: Vec<String>,
-    /// The cluster's DNS domain, `cluster.local` where nobody says.
+    /// The cluster's DNS domain; `cluster.local` by default.
     pub cluster_domain: Option<String>,
     /// Networks of pods and services.
     pub cluster_cidrs: Vec<String>,

@@ -1,4 +1,4 @@
-//! What is to be put on an instance, and run there, before anyone asks in which format.
+//! The files and scripts of an instance, independent of the format.
 
 use super::{inputs::Format, secret::Secret};
 
@@ -11,7 +11,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// For everybody to read.
+    /// A file that every user may read.
     pub(crate) fn public(path: impl Into<String>, content: impl Into<String>) -> Self {
         Self { path: path.into(), mode: 0o644, content: Secret::new(content.into()) }
     }
@@ -26,7 +26,7 @@ impl File {
         Self { path: path.into(), mode: 0o700, content: Secret::new(content.into()) }
     }
 
-    /// A program that everybody may run.
+    /// A program that every user may run.
     pub(crate) fn program(path: impl Into<String>, content: impl Into<String>) -> Self {
         Self { path: path.into(), mode: 0o755, content: Secret::new(content.into()) }
     }

@@ -1,4 +1,4 @@
-//! What must reach the kubelet, whichever way it gets there.
+//! The settings that every distribution passes to the kubelet.
 
 use joiner_core::{
     label::{self, Labels},
@@ -117,8 +117,8 @@ impl Argument {
     }
 }
 
-/// The instance's share of the arguments, in the order in which they are written. `provider_id`
-/// and `labels` are for those who have no other place for them.
+/// The instance's share of the arguments, in the order in which they are written. `provider_id` and
+/// `labels` are for distributions that pass them as arguments.
 pub(crate) fn arguments(
     inputs: &Inputs,
     provider_id: Option<&str>,
@@ -190,14 +190,14 @@ pub(crate) fn eviction_hard(kubelet: &Kubelet) -> Result<Vec<(String, String)>, 
 
 const CLOUD_PROVIDER: &str = "cloud-provider";
 
-/// Whether the kubelet is told that a cloud controller will come. Without one, the taint that
-/// follows from it stays for ever.
+/// Whether the kubelet expects a cloud controller. Without a controller, the kubelet's taint stays
+/// forever.
 pub(crate) fn external_cloud_provider(inputs: &Inputs) -> bool {
     let asked = inputs.kubelet.extra_args.get(CLOUD_PROVIDER);
     inputs.provider_id == ProviderId::Cloud || asked.is_some_and(|value| value == "external")
 }
 
-/// What the class adds, in order of name. What has a place of its own is refused.
+/// The extra arguments of the class, in order of name. Arguments with their own field are refused.
 pub(crate) fn extra_arguments(kubelet: &Kubelet) -> Result<Vec<Argument>, Error> {
     const OURS: [&str; 8] = [
         "provider-id",

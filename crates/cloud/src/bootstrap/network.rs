@@ -80,7 +80,7 @@ impl Adapter<'_> {
         self.uses_dhcp4() || self.uses_dhcp6() || !self.pools.is_empty()
     }
 
-    /// Whether a guest does this without any settings.
+    /// Whether this equals a guest's default behaviour.
     fn is_as_any_guest_does(&self) -> bool {
         self.uses_dhcp4()
             && !self.uses_dhcp6()

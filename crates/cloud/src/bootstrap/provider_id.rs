@@ -1,14 +1,14 @@
-//! Who gives a Node its provider id.
+//! Which program writes a Node's provider id.
 
 use super::{
     error::{Error, ErrorKind},
     inputs::{GuestLookup, ProviderId},
 };
 
-/// Clouds whose instances do not know their id before they are there.
+/// Clouds whose instances get their id when they are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdCloud {
-    /// `vsphere://<uuid>`, whoever writes it.
+    /// `vsphere://<uuid>`, from the controller or the guest.
     Vsphere,
     /// `external-cloudstack://<uuid>` by its controller, `cloudstack:///<uuid>` by the guest.
     CloudStack,
@@ -23,7 +23,7 @@ pub enum IdSetting {
     Guest,
 }
 
-/// What was seen in the cluster; `None` means that nobody could look.
+/// The state of the cluster; `None` means that it could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evidence {
     /// Provider ids of Nodes that Joiner did not make. Its own would prove nothing: their guests
@@ -58,8 +58,8 @@ impl IdCloud {
 
 /// Decides who gives a Node its provider id.
 ///
-/// A wrong answer cannot be mended: with a controller expected and none there, nodes never become
-/// ready; and an id, once written, stays. So doubt is an error.
+/// A wrong answer is permanent. Nodes that expect a missing controller never become ready, and a
+/// written id never changes. So doubt is an error.
 pub fn choose(
     cloud: IdCloud,
     setting: Option<IdSetting>,

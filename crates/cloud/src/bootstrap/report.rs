@@ -28,7 +28,7 @@ impl Display for Origin {
     }
 }
 
-/// Something that works, but perhaps not as meant.
+/// A setting that works, but perhaps not as intended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The field that it is about.
@@ -56,7 +56,7 @@ pub struct Report {
     pub keys: Vec<(String, Origin)>,
     /// Labels that the kubelet may not set; the node gets them when it registers.
     pub held_back_labels: Vec<String>,
-    /// What works, but perhaps not as meant.
+    /// Settings that work, but perhaps not as intended.
     pub warnings: Vec<Warning>,
     /// What else there is to know.
     pub notes: Vec<String>,

@@ -1,8 +1,8 @@
-//! What an instance proves itself with.
+//! The token that authenticates an instance.
 //!
-//! One bootstrap token per claim, kept in a Secret whose name follows from the claim: whoever was
-//! interrupted finds the Secret again and makes no second one. This module says what to write;
-//! writing is the operator's.
+//! Each claim has one bootstrap token, in a Secret whose name is derived from the claim. So a
+//! restarted process finds the Secret and makes no second one. This module decides; the operator
+//! writes.
 
 mod minted;
 mod source;
@@ -26,7 +26,7 @@ pub use self::{
     source::{MintTokens, TokenSource, choose_source},
 };
 
-/// What an instance proves itself with.
+/// The token that authenticates an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
     /// Made for one claim; it expires.
@@ -52,7 +52,7 @@ impl BootstrapToken {
         Some(Self { id: id.to_owned(), secret: Secret::from(secret) })
     }
 
-    /// One that nobody has: for looking whether a text could be made.
+    /// An example token that no Secret contains, for trial texts.
     pub fn example() -> Self {
         Self { id: "0".repeat(6), secret: Secret::new("0".repeat(16)) }
     }
@@ -84,7 +84,7 @@ pub struct SupervisorToken {
 /// What a token of RKE2 or k3s lets its owner do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Join servers too: the cluster is theirs.
+    /// Join servers too, with full control of the cluster.
     Server,
     /// Join agents.
     Agent,
@@ -216,7 +216,7 @@ fn pinned(ca: &CaBundle, credentials: &str) -> Secret<String> {
     Secret::new(format!("K10{}::{credentials}", ca.supervisor_hash()))
 }
 
-/// The certificate authority, where nothing can be done without.
+/// The certificate authority, or an error where it is required and missing.
 pub(crate) fn needed(ca: Option<&CaBundle>) -> Result<&CaBundle, Error> {
     ca.ok_or_else(|| {
         Error::new(

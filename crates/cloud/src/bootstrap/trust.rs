@@ -123,17 +123,17 @@ impl Certificate {
     }
 }
 
-/// What instances of RKE2 or k3s hold against the certificates that they are shown where they join.
+/// The pin that RKE2 and k3s instances compare with the supervisor's certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// Where the supervisor shows its certificates to everybody.
+    /// The public URL of the supervisor's certificates.
     pub shown_at: String,
     /// The hash that tokens carry.
     pub(super) hash: String,
 }
 
 impl Pin {
-    /// Whether instances would take these certificates for their cluster's.
+    /// Whether instances would accept these certificates.
     pub fn check(&self, shown: &CaBundle) -> Result<(), Error> {
         let shown = shown.supervisor_hash();
         if self.hash == shown {

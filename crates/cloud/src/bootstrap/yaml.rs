@@ -119,7 +119,7 @@ impl Yaml {
         matches!(self, Self::Scalar(scalar) if scalar.is_null())
     }
 
-    /// What a person would call it.
+    /// The noun for messages.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Self::Scalar(scalar) if scalar.is_null() => "nothing",

@@ -14,7 +14,7 @@ pub enum Mishap {
     KilledBefore,
     /// The process is killed after the call took effect, before it hears the answer.
     KilledAfter,
-    /// Nobody answers, and the call has no effect.
+    /// The call times out and has no effect.
     NoAnswer,
     /// The call takes effect, and the connection breaks before the answer.
     AnswerLost,
@@ -25,11 +25,11 @@ pub enum Mishap {
 /// A cloud with a provider, made by a provider's tests.
 #[async_trait(?Send)]
 pub trait Bench {
-    /// The provider as a process has it that was started just now and knows nothing.
+    /// The provider in a new process without any state.
     fn start(&self) -> Process;
 
-    /// The provider as a process of another cluster has it, whose name is the same. None where
-    /// clusters have no cloud in common.
+    /// The provider in a process of another cluster with the same name. None where clusters never
+    /// share a cloud.
     fn start_elsewhere(&self) -> Option<Process> {
         None
     }
@@ -51,14 +51,12 @@ pub trait Bench {
     /// Lets every call get through from now on. Says whether one had gone wrong.
     fn disarm(&self) -> bool;
 
-    /// Everything in the cloud, whoever's it is, by the provider's name, each with everything about
-    /// it that somebody could have changed. Nothing that goes wrong with a provider's calls goes
-    /// wrong here.
+    /// Every instance in the cloud, of any owner, by the provider's name, with all its mutable state.
+    /// Mishaps of the provider's calls do not affect this call.
     async fn instances(&self) -> BTreeMap<String, String>;
 
-    /// Adds instances of others and answers the provider's names of them: one that nobody marked,
-    /// one with another cluster's mark, one that has the name which this order's instance would get,
-    /// as far as the cloud has such things.
+    /// Adds foreign instances and returns their names. They are one without a mark, one with another
+    /// cluster's mark, and one with the name of this order's instance, where the cloud allows these.
     async fn add_foreign(&self, order: &Order) -> Vec<String>;
 
     /// Copies an instance as people do past the provider, with everything that the cloud lets a copy
@@ -91,7 +89,7 @@ pub trait Bench {
     /// Has a place answer nothing from now on.
     fn take_away(&self, _place: usize) {}
 
-    /// Has an instance fail for good that the cloud still lists. False where that cannot be.
+    /// Makes a listed instance fail permanently. False where the cloud has no such failure.
     async fn lose(&self, _provider_id: &str) -> bool {
         false
     }
@@ -113,7 +111,7 @@ pub trait Bench {
         None
     }
 
-    /// How many calls were made to the cloud until now. None where nobody counts.
+    /// How many calls were made to the cloud until now. None where the bench does not count.
     fn calls(&self) -> Option<u64> {
         None
     }

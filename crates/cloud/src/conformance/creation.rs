@@ -70,7 +70,7 @@ pub(super) async fn again<B: Bench>(bench: &B) -> Verdict {
 pub(super) async fn at_once<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let (one, other) = (bench.start().provider, bench.start().provider);
-    // Either may be told to try again; that there are two instances is nobody's wish.
+    // Either call may fail and be repeated, but only one instance may exist.
     let _ = tokio::join!(create(bench, &*one, &order), create(bench, &*other, &order));
     ensure_count(bench, 1).await?;
     is_the_claims(&create(bench, &*one, &order).await?, &order)?;

@@ -1,4 +1,4 @@
-//! What is not ours is neither seen nor touched.
+//! Foreign instances are neither listed nor changed.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) async fn not_touched<B: Bench>(bench: &B) -> Verdict {
         format!("the bench says that {foreign:?} are there and has {before:?}")
     })?;
     let provider = bench.start().provider;
-    // That a name is taken may be told; that an instance of others is taken over may not be.
+    // An error about the taken name is allowed. Taking over the foreign instance is not.
     if let Ok(instance) = create(bench, &*provider, &order).await {
         ensure(!before.contains_key(&instance.provider_id), || {
             format!("{:?} was taken over from others", instance.provider_id)

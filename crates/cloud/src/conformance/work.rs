@@ -182,7 +182,7 @@ pub(super) async fn listed<B: Bench>(bench: &B, claim: &ClaimId) -> Result<Vec<I
     Ok(all.into_iter().filter(|instance| instance.claim.as_ref() == Some(claim)).collect())
 }
 
-/// That there are so many instances in the cloud, whoever's they are.
+/// Checks the number of instances in the cloud, of any owner.
 pub(super) async fn ensure_count<B: Bench>(bench: &B, expected: usize) -> Verdict {
     let instances = bench.instances().await;
     ensure(instances.len() == expected, || {

@@ -8,12 +8,12 @@ use crate::mark::Mark;
 /// The number of names in a text. More would not be read.
 const NAMED: usize = 10;
 
-/// Whose an instance is.
+/// The owner of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// The cluster that is examined.
     Ours,
-    /// Another owner, or it is not an instance yet.
+    /// Another owner, or an unfinished clone.
     Others,
     /// It may be ours: its mark cannot be read now.
     Unreadable,
@@ -28,7 +28,7 @@ pub struct InstanceSeen {
     pub provider_id: Option<String>,
     /// Its mark.
     pub mark: Option<Mark>,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
     /// Where it carries a mark of this cluster and is not the instance that the mark was written for:
     /// what to say of it.

@@ -71,7 +71,7 @@ pub(super) fn for_talos(registries: &[Registry]) -> Result<(Map, Map), Error> {
     tables(registries, "endpoints", "insecureSkipVerify", trust)
 }
 
-/// Mirrors by registry, and login and trust by host, in the words of whoever reads them.
+/// Mirrors by registry, and login and trust by host, with the field names of the reading program.
 fn tables(
     registries: &[Registry],
     endpoints: &str,

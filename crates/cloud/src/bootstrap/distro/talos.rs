@@ -12,11 +12,11 @@ use crate::bootstrap::{
     yaml::{Map, Yaml, documents},
 };
 
-/// What no worker can do without, and only the user has.
+/// The fields that every worker needs and that only the user has.
 const REQUIRED: [&[&str]; 4] =
     [&["machine", "token"], &["machine", "ca", "crt"], &["cluster", "id"], &["cluster", "secret"]];
 
-/// Keys that would make every worker the master of the cluster.
+/// Keys that would give every worker full control of the cluster.
 const FORBIDDEN: [&[&str]; 2] = [&["machine", "ca", "key"], &["cluster", "ca", "key"]];
 
 /// A text with the name of where it is from.
@@ -95,7 +95,7 @@ fn merge_document(all: &mut Vec<Map>, patch: Map) {
     }
 }
 
-/// Maps go into each other, everything else is replaced.
+/// Merges maps recursively; other values are replaced.
 fn lay_over(under: &mut Map, over: Map) {
     for (key, value) in over.0 {
         match (under.get_mut(&key.text), value) {

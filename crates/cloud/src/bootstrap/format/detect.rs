@@ -46,7 +46,7 @@ const OTHERS: [(&str, &str); 6] = [
 ];
 
 impl UserFormat {
-    /// What a person would call it.
+    /// The noun for messages.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Empty => "nothing",
@@ -62,7 +62,7 @@ impl UserFormat {
         }
     }
 
-    /// Who reads it.
+    /// The format whose program reads it.
     pub(crate) fn reader(self) -> Format {
         match self {
             Self::CloudConfig | Self::Script | Self::Jinja | Self::Mime | Self::Other(_) => {

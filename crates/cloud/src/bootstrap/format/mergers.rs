@@ -1,8 +1,7 @@
 //! How cloud-init merges two documents.
 //!
-//! What comes out must be what cloud-init would make of the same two documents, so the rules are
-//! its own, odd corners included: a list that replaces another keeps the other's length, and a map
-//! that replaces does not look inside.
+//! The result must equal that of cloud-init, so the rules are its own, with their special cases: a
+//! list that replaces another keeps the other's length, and a map that replaces does not look inside.
 
 use crate::bootstrap::yaml::{Map, Scalar, Yaml};
 
@@ -38,19 +37,19 @@ struct TextRule {
 /// The header and the value that let a part of a multipart add to the others.
 pub(crate) const ADDING: &str = "list(append)+dict(no_replace,recurse_list)+str()";
 
-/// What cloud-init does with parts that say nothing.
+/// cloud-init's default for parts.
 const REPLACING: &str = "dict(replace)+list()+str()";
 
 const FORMS: &str = "write list(append|prepend|replace|no_replace), dict(replace|no_replace, \
                      recurse_list, recurse_str, allow_delete) and str(append), joined by +";
 
 impl Mergers {
-    /// What Joiner uses where the user says nothing.
+    /// Joiner's default rules.
     pub(crate) fn adding() -> Self {
         Self::parse(ADDING).expect("the rules are well formed")
     }
 
-    /// What cloud-init uses where a part says nothing.
+    /// cloud-init's default rules.
     pub(crate) fn replacing() -> Self {
         Self::parse(REPLACING).expect("the rules are well formed")
     }

@@ -25,8 +25,8 @@ const SECRET_LEN: usize = 16;
 /// and a slow clone must not end with a token that has just expired.
 const LIFE_MIN: Duration = Duration::from_mins(30);
 
-/// Names that are tried before giving up. Two claims share an id once in two thousand million
-/// times, so more than a few foreign Secrets in a row mean that somebody plays with names.
+/// Names that are tried before giving up. Two claims share an id once in two thousand million times,
+/// so several foreign Secrets in a row mean that names were taken on purpose.
 const TRIES_MAX: u32 = 16;
 
 /// The group that a token's owner is in, by which the cluster lets it join.
@@ -122,7 +122,7 @@ pub enum TokenStep {
     Create(Issued),
     /// The claim's own Secret has expired or is damaged: overwrite it with this one.
     Renew(Issued),
-    /// The name is somebody else's: look for the name of this number.
+    /// The name belongs to another owner: try the name of this number.
     Next(u32),
 }
 
@@ -191,19 +191,19 @@ pub fn next_step(
 /// What is known about the claim that a token was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimState {
-    /// Nobody could look.
+    /// The claim could not be read.
     Unknown,
     /// It still needs its token.
     Joining,
     /// Its node is there.
     Registered,
-    /// It is being deleted: nobody wants its instance any more, or none could be made.
+    /// It is being deleted: its instance is unneeded, or could not be made.
     Leaving,
     /// There is no such claim.
     Gone,
 }
 
-/// What becomes of a token's Secret, and why.
+/// The decision about a token's Secret, and its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It stays.

@@ -6,11 +6,11 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 
 use super::{Map, Scalar, Yaml};
 
-/// Nodes that a text may have once its aliases are written out. Far above anything a person
-/// writes, far below what aliases of aliases of aliases can be made to mean.
+/// Nodes that a text may have once its aliases are written out. Far above any handwritten text, and
+/// far below the expansion of nested aliases.
 const NODES_MAX: usize = 100_000;
 
-/// Why a text is no YAML that can be worked with.
+/// Why a text is not readable YAML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadError {
     /// Counted from one.
