@@ -1,7 +1,7 @@
-//! What a class's selectors lead to, of what a vCenter has.
+//! Matches a class's selectors to objects of a vCenter.
 //!
-//! Pure: what was found goes in, a choice or the reason for none comes out. Equal findings give
-//! equal choices; nothing is chosen at random.
+//! Pure: the input is the inventory, the output a choice or the reason for none. Equal inputs give
+//! equal choices.
 
 use std::{
     cmp::Reverse,
@@ -16,7 +16,7 @@ use crate::{
     node_class::Wanted,
 };
 
-/// Objects that carry all the tags that a selector asks for, by what it asks for.
+/// Objects by the set of tags that a selector requires.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tagged(BTreeMap<BTreeMap<String, String>, BTreeSet<MoRef>>);
 
@@ -31,7 +31,7 @@ impl Tagged {
     }
 }
 
-/// Why a selector leads to nothing that can be used.
+/// Why a selector matches no usable object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unresolved {
     /// For programs.
@@ -43,7 +43,7 @@ pub(crate) struct Unresolved {
 /// Where instances run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Compute {
-    /// What the selector led to.
+    /// The object that the selector matched.
     pub(crate) named: Named,
     /// The pool that instances are put into.
     pub(crate) pool: MoRef,
@@ -135,12 +135,12 @@ pub(crate) fn compute(
     )
 }
 
-/// Datastores that a selector leads to.
+/// Datastores that a selector matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Datastores {
-    /// Those that an instance can be put into now, the one with most room first. At least one.
+    /// The datastores that are usable now, the one with most room first. At least one.
     pub(crate) usable: Vec<Datastore>,
-    /// All that an instance may be in.
+    /// All matching datastores, usable or not.
     pub(crate) meant: Vec<MoRef>,
 }
 
@@ -244,7 +244,7 @@ pub(crate) fn network(
     Ok(network)
 }
 
-/// The template that instances are cloned from. Of several that a pattern leads to it is the newest.
+/// The template that instances are cloned from. Of several matches of a pattern, it is the newest.
 pub(crate) fn image(
     field: &str,
     wanted: Wanted<'_>,
@@ -345,7 +345,7 @@ fn is_in_pod(named: &Named, in_pod: bool, name: &str) -> bool {
             || named.path.rsplit_once('/').is_some_and(|(parent, _)| parent == name))
 }
 
-/// The one thing that was found, or why there is none.
+/// The one match, or the reason why there is none.
 fn one<T>(
     field: &str,
     wanted: Wanted<'_>,

@@ -1,4 +1,4 @@
-//! What vCenter is asked for when an instance is made.
+//! The request to vCenter that makes an instance.
 
 use joiner_cloud::{bootstrap::Secret, mark::Mark};
 use joiner_vim::{
@@ -26,10 +26,10 @@ const GIB: u64 = 1 << 30;
 const FIRST_NIC_KEY: i32 = -100;
 /// Data disks from here down.
 const FIRST_DISK_KEY: i32 = -300;
-/// The place on a SCSI controller that is the controller's own.
+/// The unit number that a SCSI controller reserves for itself.
 const CONTROLLERS_UNIT: i32 = 7;
 
-/// How the disks of a clone come to be.
+/// How the disks of a clone are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Copying {
     /// As copies.
@@ -86,7 +86,7 @@ fn snapshot(spec: &Spec, template: &Template) -> Option<MoRef> {
     found.map(|(_, snapshot)| snapshot.clone())
 }
 
-/// The root disk as it is to be, if it is to be larger than the template's.
+/// The root disk with its new size, if it must be larger than the template's.
 fn root_growth(template: &Details, disk_gib: u64) -> Option<(&Disk, u64)> {
     let root = template.disks.first()?;
     let bytes = disk_gib.saturating_mul(GIB);
@@ -101,7 +101,7 @@ pub(crate) struct Making<'m> {
     pub(crate) folder: &'m MoRef,
     pub(crate) pool: &'m MoRef,
     pub(crate) datastore: &'m MoRef,
-    /// What the storage policy is asked for by.
+    /// The id of the storage policy.
     pub(crate) storage_policy: Option<&'m str>,
     /// The network of each adapter.
     pub(crate) networks: &'m [Network],
@@ -110,8 +110,7 @@ pub(crate) struct Making<'m> {
     pub(crate) guestinfo: &'m [(String, Secret<String>)],
 }
 
-/// What vCenter is asked for: whatever marks an instance as ours is part of it, so that no instance
-/// without a mark ever exists.
+/// The clone request. It contains the mark, so that every instance has its mark from the start.
 pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
     let spec = &making.class.spec;
     let (whole, each, snapshot) = match making.copying {
@@ -159,7 +158,7 @@ pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
             cpu_allocation,
             memory_allocation,
             extra_config: extra_config(making),
-            // Or cloud-init might look for its data where the template's maker put his.
+            // Otherwise cloud-init might read the template's own data.
             v_app_config_removed: Some(true),
             ..ConfigSpec::default()
         }),
@@ -266,9 +265,8 @@ fn data_disks(making: &Making<'_>) -> Vec<DeviceChange> {
         .collect()
 }
 
-/// Disks of an instance that are not its own and must outlive it: volumes of the cluster, and
-/// whatever is kept outside of the instance's own folder. Destroying an instance destroys every disk
-/// that is attached to it.
+/// Foreign disks of an instance that must outlive it: volumes of the cluster, and disks outside of
+/// the instance's folder. Destroying an instance destroys every attached disk.
 pub(crate) fn disks_to_detach<'d>(disks: &'d [Disk], instance_file: &str) -> Vec<&'d Disk> {
     // `[datastore] folder/name.vmx`
     let home = instance_file.rsplit_once('/').map(|(home, _)| home);

@@ -1,7 +1,7 @@
 //! What the doctor says about vSphere alone.
 //!
-//! Everything here is a judgement of what was read; `provider::examine` reads. What the doctor says
-//! about every cloud is in [`joiner_cloud::doctor`].
+//! These functions judge; `provider::examine` reads. The findings for every cloud are in
+//! [`joiner_cloud::doctor`].
 
 mod class;
 mod hosts;

@@ -1,20 +1,20 @@
-//! Why an instance is not as its class now wants it.
+//! Why an instance differs from its class.
 
 use joiner_core::label::Labels;
 use joiner_vim::MoRef;
 
 use crate::{HASH, HASH_VERSION, HASH_VERSION_KEY, instances::Hardware};
 
-/// An instance without our schema may have been made by the predecessor, which gave it up to this
-/// much more memory than was asked for, in percent.
+/// An instance without our schema may come from the predecessor. It gave up to this much more memory
+/// than requested, in percent.
 const PREDECESSORS_EXCESS: u64 = 5;
 
-/// What an instance is and where.
+/// The state and the place of an instance.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Actual<'m> {
-    /// What its class was like when it was made.
+    /// The class's hash when the instance was made.
     pub(crate) annotations: Option<&'m Labels>,
-    /// The template it was cloned from; empty where nobody knows.
+    /// The template it was cloned from; empty where it is unknown.
     pub(crate) image: &'m str,
     /// Whether this program made it.
     pub(crate) made_here: bool,
@@ -22,24 +22,24 @@ pub(crate) struct Actual<'m> {
     pub(crate) memory_mib: Option<u64>,
     /// Whether its mark names a zone.
     pub(crate) has_zone: bool,
-    /// The cluster that it runs in; none where nobody can say.
+    /// The cluster that it runs in; none where it is unknown.
     pub(crate) cluster: Option<MoRef>,
     /// The datastores that it has files in.
     pub(crate) datastores: Vec<MoRef>,
-    /// The networks that it is in.
+    /// The networks that it is connected to.
     pub(crate) networks: Vec<MoRef>,
 }
 
-/// What the class wants now.
+/// The desired state of the class.
 #[derive(Debug, Clone)]
 pub(crate) struct Desired<'c> {
     /// Its fingerprint.
     pub(crate) hash: &'c str,
-    /// The template that it leads to.
+    /// The template that it resolves to.
     pub(crate) image: &'c str,
-    /// What the instance's type is made of; none when the class has no such type any more.
+    /// The hardware of the instance's type; none when the class no longer has the type.
     pub(crate) hardware: Option<Hardware>,
-    /// Where instances of this zone go; none when the class has no such zone any more.
+    /// Where instances of this zone go; none when the class no longer has the zone.
     pub(crate) place: Option<DesiredPlace>,
 }
 
@@ -47,14 +47,14 @@ pub(crate) struct Desired<'c> {
 #[derive(Debug, Clone)]
 pub(crate) struct DesiredPlace {
     pub(crate) cluster: MoRef,
-    /// Every datastore that will do, and those beside them in their datastore clusters.
+    /// Every matching datastore, and the other datastores in their datastore clusters.
     pub(crate) datastores: Vec<MoRef>,
     /// The network of each adapter.
     pub(crate) networks: Vec<MoRef>,
 }
 
-/// Why an instance is not as its class wants it, in one word; none when it is. What nobody knows is
-/// no reason.
+/// Why an instance differs from its class, in one word; none where it is equal. Unknown values never
+/// count as different.
 pub(crate) fn drift(actual: &Actual<'_>, desired: &Desired<'_>) -> Option<&'static str> {
     let annotation = |key: &str| actual.annotations.and_then(|own| own.get(key));
     let same_way = annotation(HASH_VERSION_KEY).is_some_and(|version| version == HASH_VERSION);
@@ -65,7 +65,7 @@ pub(crate) fn drift(actual: &Actual<'_>, desired: &Desired<'_>) -> Option<&'stat
         return Some("ImageDrift");
     }
     if let Some(place) = &desired.place {
-        // Wherever inside its cluster an instance is moved to, it stays where it belongs.
+        // A move inside its cluster leaves the instance in place.
         if actual.cluster.as_ref().is_some_and(|cluster| *cluster != place.cluster) {
             return Some("ComputeDrift");
         }

@@ -1,11 +1,11 @@
-//! What a fault of vCenter means for the instance that is being made or removed.
+//! The meaning of a vCenter fault for the creation or the removal of an instance.
 //!
-//! One function decides, by the fault's type and its ancestors and never by its words. How often
-//! something is tried again is counted elsewhere; here it only says how often it may be.
+//! One function decides, by the fault's type and its ancestors, never by its message. Retries are
+//! counted elsewhere; this module only states their limits.
 
 use joiner_vim::Fault;
 
-/// What was being done.
+/// The operation that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The template is cloned.
@@ -16,43 +16,45 @@ pub(crate) enum Phase {
     Destroy,
 }
 
-/// What to do about a fault.
+/// The response to a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is as it was wanted already.
+    /// The desired state already exists.
     Done,
-    /// Our instance is not there.
+    /// Our instance does not exist.
     Gone,
-    /// There is no room for the type in its zone: try another one, and not this for a while.
+    /// The zone has no capacity for the type: try another zone, and mark this one as unavailable for
+    /// a while.
     NoRoom,
-    /// The datastore is full or out of reach: try another one, and not this for a while.
+    /// The datastore is full or unreachable: try another one, and mark this one as unavailable for a
+    /// while.
     NoSpace,
-    /// Somebody has the name: it may be an earlier attempt of our own.
+    /// The name is taken, perhaps by our own earlier attempt.
     NameTaken,
-    /// Too much at once: later, and less of it.
+    /// Too many requests: retry later with a lower limit.
     Throttled,
-    /// Later.
+    /// Retry later.
     Busy,
-    /// Later; three times in one zone and the zone counts as full.
+    /// Retry later; after three failures in one zone, the zone counts as full.
     Trouble,
-    /// Later; three times and the instance is made anew.
+    /// Retry later; after three failures, the instance is made again.
     Stuck,
-    /// Later; five times and it is given up.
+    /// Retry later; after five failures, it is given up.
     Unknown,
-    /// What the class names has gone: look for it anew, once.
+    /// An object that the class names no longer exists: resolve the class again, once.
     Stale,
-    /// It was given up by somebody: start from the beginning.
+    /// The task was canceled: start from the beginning.
     Canceled,
-    /// The class or the account is wrong: nothing can be made of it.
+    /// The class or the account is invalid: no instance can be made.
     NotReady,
-    /// The order cannot be met as it is.
+    /// The order is invalid.
     Invalid,
     /// The vCenter has no licence for it.
     Unlicensed,
 }
 
-/// The rows of the table. The first whose type the fault has decides, so what descends from another
-/// row's type stands before it.
+/// The rows of the table. The first row with a type of the fault decides, so subtypes come before
+/// their base types.
 const TABLE: &[(&[&str], Outcome)] = &[
     (&["NotAuthenticated"], Outcome::Busy),
     (&["AlreadyUpgraded"], Outcome::Done),
@@ -123,13 +125,14 @@ const TABLE: &[(&[&str], Outcome)] = &[
     (&["InvalidState", "QuestionPending", "VmPowerOnDisabled"], Outcome::Stuck),
 ];
 
-/// What to do about a fault that came while something was being done.
+/// The response to a fault in this phase.
 pub(crate) fn outcome(fault: &Fault, phase: Phase) -> Outcome {
     if fault.is("InvalidPowerState") && is_as_requested(fault) {
         return Outcome::Done;
     }
     if fault.is("ManagedObjectNotFound") {
-        // What is referred to when cloning is what the class names; later it is our own instance.
+        // While cloning, the fault refers to an object that the class names; later, to our own
+        // instance.
         return match phase {
             Phase::Clone => Outcome::Stale,
             Phase::Instance | Phase::Destroy => Outcome::Gone,
@@ -145,7 +148,7 @@ pub(crate) fn outcome(fault: &Fault, phase: Phase) -> Outcome {
     }
 }
 
-/// Whether the instance has the power state already that it was to have.
+/// Whether the instance already has the requested power state.
 fn is_as_requested(fault: &Fault) -> bool {
     let existing = fault.field("existingState");
     existing.is_some() && existing == fault.field("requestedState")

@@ -10,7 +10,7 @@ use crate::{
 /// The property of a cluster that its groups are read from.
 pub(crate) const GROUPS: &str = "configurationEx.group";
 
-/// Who is in a group of virtual machines; none where there is no such group.
+/// The members of a group of virtual machines; none where the group does not exist.
 pub(crate) fn members(groups: Option<&Element>, name: &str) -> Option<Vec<MoRef>> {
     let mut groups = groups.into_iter().flat_map(|groups| &groups.children);
     let is_it =
@@ -19,7 +19,7 @@ pub(crate) fn members(groups: Option<&Element>, name: &str) -> Option<Vec<MoRef>
     Some(group.children_named("vm").filter_map(Element::reference).collect())
 }
 
-/// What is wrong with the group that instances of a place belong to, if anything is.
+/// The problem of the group of a place, if any.
 pub(crate) fn trouble(place: &Place, groups: Option<&Element>) -> Option<Trouble> {
     let name = place.vm_group.as_deref()?;
     if members(groups, name).is_some() {
@@ -47,7 +47,7 @@ pub(crate) fn trouble(place: &Place, groups: Option<&Element>) -> Option<Trouble
     })
 }
 
-/// The members of a group with an instance or without it; none if it is so already.
+/// The new members of a group after adding or removing an instance; none without a change.
 pub(crate) fn changed(members: &[MoRef], vm: &MoRef, is_member: bool) -> Option<Vec<MoRef>> {
     if members.contains(vm) == is_member {
         return None;

@@ -1,4 +1,4 @@
-//! What the template that was chosen lets its instances do.
+//! Checks whether instances of the chosen template can start and join.
 
 use crate::{
     choose::Unresolved,
@@ -7,12 +7,12 @@ use crate::{
     vm_settings::HardwareVersion,
 };
 
-/// Something that may keep instances from joining, though nobody can say before they run.
+/// A possible obstacle to joining, which only a running instance can confirm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Doubt {
     /// For programs.
     pub(crate) code: &'static str,
-    /// What is known.
+    /// The observation.
     pub(crate) text: String,
     /// What to do about it.
     pub(crate) remedy: String,
@@ -44,8 +44,8 @@ pub(crate) fn cannot_boot(class: &NodeClass, image: &Template) -> Option<Unresol
     })
 }
 
-/// What may keep instances of a template from joining. None of it is certain, so none of it takes a
-/// class out of use.
+/// Possible obstacles to joining for instances of a template. They are uncertain, so the class stays
+/// ready.
 pub(crate) fn doubts(class: &NodeClass, image: &Template) -> Vec<Doubt> {
     let (details, path) = (&image.details, &image.named.path);
     let mut doubts = Vec::new();

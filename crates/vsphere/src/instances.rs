@@ -34,7 +34,7 @@ pub struct Instances {
     pub hardware: BTreeMap<String, Hardware>,
     /// Devices of a host that virtual machines of a type have, by its name.
     pub devices: BTreeMap<String, Vec<HostDevice>>,
-    /// One sentence for each thing that its author may not expect.
+    /// One sentence for each result that its author may not expect.
     pub notes: Vec<String>,
 }
 
@@ -237,8 +237,7 @@ impl NodeClass {
     }
 }
 
-/// Sizes of one shape are one type. Two types of one name, or two sizes that are the same in all
-/// but spelling, cannot be meant.
+/// Sizes of one shape are one type. Two types with one name are an error, and so are two equal sizes.
 ///
 /// COMPAT: upstream makes a type of each size, two of one name where only the zone differs.
 fn groups(sizes: &[(usize, Size)], problems: &mut Vec<Problem>) -> Vec<Group> {
@@ -298,8 +297,8 @@ fn visible_memory(mib: i64, overhead: f64) -> Quantity {
     Quantity::bytes((mib - hidden).max(0) * MIB)
 }
 
-/// The labels that instances of a group can have. A label that they cannot have is ruled out, or a
-/// pod that asks for it would be taken for one that fits.
+/// The labels that instances of a group can have. Impossible labels are excluded, so that pods that
+/// require them do not count as fitting.
 fn requirements(group: &Group, places: &[Place], own_labels: &BTreeSet<&str>) -> Requirements {
     let shape = &group.shape;
     let mut requirements = Requirements::new();

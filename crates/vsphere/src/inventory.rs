@@ -1,4 +1,4 @@
-//! What a vCenter has, as far as a class may refer to it.
+//! The objects of a vCenter that a class may refer to.
 //!
 //! Read by the provider's shell, chosen from by [`choose`](crate::choose).
 
@@ -16,7 +16,7 @@ pub(crate) use self::template::Nic;
 use joiner_cloud::unavailable::Scarce;
 use joiner_vim::{MoRef, spec::Backing};
 
-/// Anything with a name and a place in the inventory.
+/// An object with a name and a path in the inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     /// Which object.
@@ -56,7 +56,7 @@ pub(crate) struct Pool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Datastore {
     pub(crate) named: Named,
-    /// Whether somebody can reach it, and nobody is about to take it away.
+    /// Whether it is reachable and not entering maintenance.
     pub(crate) usable: bool,
     /// Bytes that are free.
     pub(crate) free: u64,
@@ -77,7 +77,7 @@ impl Datastore {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Network {
     pub(crate) named: Named,
-    /// What is behind an adapter in it; none where the account may not see the switch.
+    /// The backing of an adapter in it; none where the account cannot see the switch.
     pub(crate) backing: Option<Backing>,
 }
 

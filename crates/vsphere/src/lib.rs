@@ -4,7 +4,7 @@
 //! reads a class in every documented spelling, and [`NodeClass::instances`] makes instance types of
 //! its sizes, with what the kubelet keeps for itself, a price, and an offering for each zone.
 //!
-//! This crate knows nothing of Kubernetes clients and controllers.
+//! This crate contains no Kubernetes clients and no controllers.
 
 #![cfg_attr(
     test,
@@ -90,7 +90,7 @@ pub const WELL_KNOWN_LABELS: [&str; 3] = [INSTANCE_SIZE, INSTANCE_CPU, INSTANCE_
 const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
 
-/// What the user can choose about instances for all classes.
+/// The user's settings for the instances of all classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Prices of sizes that bring none of their own.

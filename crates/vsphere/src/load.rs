@@ -1,7 +1,7 @@
-//! What hosts have given to virtual machines, and what is left for the next one.
+//! The resources that hosts have assigned to virtual machines, and the free rest.
 //!
-//! Counted is what instances may use, not what they use at the moment: a node that has just joined
-//! is idle and will not stay so. It decides only among places that cost the same.
+//! Assigned resources count, not current use, because a new node is idle only at first. The load
+//! decides only among places of the same price.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Amount {
     }
 }
 
-/// What the hosts of a cluster have, and what the instances that run there have of it.
+/// The resources of a cluster's hosts, and the part assigned to running instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Load {
     pub(crate) has: Amount,
@@ -52,8 +52,8 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// What is left of the scarcer of the two, in thousandths of what the hosts have. Less than
-    /// nothing where more is given than there is; none where nobody knows what the hosts have.
+    /// The free part of the scarcer resource, in thousandths of the hosts' total. Negative where the
+    /// hosts are overcommitted; none where the total is unknown.
     fn left(&self) -> Option<i64> {
         let of = |has: u64, given: u64| {
             let (has, given) = (i64::try_from(has).ok()?, i64::try_from(given).ok()?);
@@ -64,7 +64,7 @@ impl Load {
     }
 }
 
-/// What one look at an inventory has shown.
+/// The result of one reading of an inventory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     clusters: BTreeMap<MoRef, Load>,
@@ -114,11 +114,11 @@ impl Seen {
 struct Sent {
     cluster: MoRef,
     amount: Amount,
-    /// When its creation came to an end, whatever the end was.
+    /// When its creation ended, successfully or not.
     ended: Option<Timestamp>,
 }
 
-/// What is known of clusters: the last look at each, and what was sent there since.
+/// The state of clusters: the last reading of each, and the instances sent there since.
 #[derive(Debug, Default)]
 pub(crate) struct Loads {
     clusters: BTreeMap<MoRef, Load>,
@@ -127,7 +127,7 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    /// Takes note of a look that began at a time.
+    /// Records a reading that began at this time.
     pub(crate) fn learn(&mut self, seen: Seen, began: Timestamp) {
         self.sent.retain(|uid, sent| {
             if !seen.clusters.contains_key(&sent.cluster) {
@@ -135,7 +135,7 @@ impl Loads {
             }
             match seen.instances.get(uid) {
                 Some(runs) => !runs,
-                // It is still to come, or it never came or has gone.
+                // The instance is not visible yet, was never made, or was removed.
                 None => sent.ended.is_none_or(|ended| ended >= began),
             }
         });

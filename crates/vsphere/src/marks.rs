@@ -50,12 +50,12 @@ pub(crate) fn module() -> String {
     key(MODULE)
 }
 
-/// The key of what vCenter knows the instance by.
+/// The key of the instance's UUID in vCenter.
 pub(crate) fn instance_uuid() -> String {
     key(field::INSTANCE_UUID)
 }
 
-/// The setting that says which cluster of the name it is.
+/// The setting with the UID of the cluster.
 pub(crate) fn cluster_uid(uid: &str) -> (String, String) {
     (key(field::CLUSTER_UID), uid.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What dashboards see of a vCenter.
+//! The metrics of a vCenter.
 //!
 //! [`Metrics`] listens to the client ([`Observer`]) and to the provider, and is one collector for the
 //! page that a process serves.
@@ -13,7 +13,7 @@ use prometheus::{
     proto::MetricFamily,
 };
 
-/// What a vCenter is asked and answers, and what the provider makes of it. Clones share the values.
+/// The requests, tasks and instances of a vCenter. Clones share the values.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     pub(crate) shared: shared::Metrics,

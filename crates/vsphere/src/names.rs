@@ -1,4 +1,4 @@
-//! What instances are called.
+//! The names of instances.
 
 use joiner_cloud::names::host_name;
 

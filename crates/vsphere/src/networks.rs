@@ -1,4 +1,4 @@
-//! Several adapters, and what guests are told about them.
+//! Network adapters, and their settings in the guest.
 
 use joiner_cloud::{
     bootstrap::{Format, network},
@@ -26,7 +26,7 @@ impl Spec {
         self.adapters().iter().map(Adapter::settings).collect()
     }
 
-    /// What the first of them says of its network.
+    /// The network selector of the first adapter.
     pub(crate) fn first_adapters_selector(&self) -> Option<&Selector> {
         let selector = self.adapters().first()?.selector.as_ref()?;
         selector.wanted().is_some().then_some(selector)
@@ -45,8 +45,8 @@ pub(crate) fn address_needs(spec: &Spec) -> Vec<AddressNeed> {
     network::address_needs(&spec.adapter_settings())
 }
 
-/// Why guests of this format cannot be told what the class says of its adapters; none if they can,
-/// or need not be told.
+/// Why guests of this format cannot receive the adapter settings of the class; none if they can, or
+/// need no settings.
 pub(crate) fn untold(spec: &Spec, format: Format) -> Option<Problem> {
     network::untold(&spec.adapter_settings(), format)
 }

@@ -34,9 +34,9 @@ pub struct NodeClass {
     pub(crate) template_disk_gib: Option<i64>,
     /// Bytes of memory that guests of types were seen to have, by the type's name.
     pub(crate) measured_memory: BTreeMap<String, i64>,
-    /// Fields of sizes that nobody knows.
+    /// Unknown fields of sizes.
     pub(crate) unknown_fields: Vec<String>,
-    /// What was wrong with the spellings.
+    /// Problems of the spellings.
     spelling: Vec<Problem>,
     hash: String,
 }
@@ -148,14 +148,14 @@ pub(crate) struct DatacenterSelector {
     pub(crate) id: Option<String>,
 }
 
-/// What a selector asks for.
+/// The requirement of a selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted<'c> {
-    /// Things that carry all of these tags.
+    /// Objects that carry all of these tags.
     Tags(&'c BTreeMap<String, String>),
-    /// A thing of this name, or at this path.
+    /// An object with this name, or at this path.
     Name(&'c str),
-    /// Things whose names look so.
+    /// Objects whose names match this pattern.
     Pattern(&'c str),
 }
 
@@ -356,7 +356,7 @@ impl NodeClass {
         &self.name
     }
 
-    /// The fingerprint of what its instances are made with.
+    /// The fingerprint of the inputs of its instances.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -386,13 +386,13 @@ impl NodeClass {
         self.spec.storage_policy_name.as_deref().filter(|name| !name.is_empty())
     }
 
-    /// The size of a disk that an instance starts with is the template's unless somebody says.
+    /// Sets the size of the template's disk, which is the default of the first disk.
     pub(crate) fn with_template_disk(mut self, gib: Option<i64>) -> Self {
         self.template_disk_gib = gib.or(self.template_disk_gib);
         self
     }
 
-    /// How much of their memory guests see is a guess until somebody has looked.
+    /// Sets the measured memory of guests. Without it, the memory is an estimate.
     pub(crate) fn with_measured_memory(mut self, by_type: BTreeMap<String, i64>) -> Self {
         self.measured_memory = by_type;
         self

@@ -17,7 +17,7 @@ const FIRST_KEY: i32 = -200;
 /// An instance has no more devices of a host than this.
 const MAX_DEVICES: usize = 16;
 
-/// What nodes call the devices of a vendor; others are named by `extendedResources`.
+/// The extended resource of a vendor's devices; other devices are named by `extendedResources`.
 const RESOURCES: [(u16, &str); 2] = [(NVIDIA, "nvidia.com/gpu"), (0x1002, "amd.com/gpu")];
 const NVIDIA: u16 = 0x10de;
 
@@ -26,9 +26,9 @@ const NVIDIA: u16 = 0x10de;
 pub enum HostDevice {
     /// Any device of this vendor and kind.
     Pci {
-        /// Who made it.
+        /// The PCI vendor.
         vendor_id: u16,
-        /// What it is.
+        /// The PCI device.
         device_id: u16,
         /// The label that administrators gave to such devices.
         custom_label: Option<String>,
@@ -88,7 +88,7 @@ impl HostDevice {
         devices
     }
 
-    /// What a node calls it, if that is known.
+    /// The name of its extended resource, if known.
     fn resource(&self) -> Option<&'static str> {
         let vendor = match self {
             Self::Pci { vendor_id, .. } => *vendor_id,
@@ -128,9 +128,9 @@ pub(crate) fn add_resources(devices: &[HostDevice], resources: &mut Resources) {
     }
 }
 
-/// What has to change about an instance that is off so that it has these devices; none if it has them.
-/// They are added all at once, or none is, and only to the instance as it was `seen`: an earlier
-/// process may be about to add them.
+/// The changes that give these devices to a stopped instance; none if it has them. They are added all
+/// at once, or none is, and only to the instance as it was `seen`: an earlier process may be about to
+/// add them.
 pub(crate) fn missing(
     devices: &[HostDevice],
     own: &Element,
@@ -150,7 +150,7 @@ pub(crate) fn missing(
     Some(ConfigSpec {
         change_version: seen.map(str::to_owned),
         device_changes: changes.collect(),
-        // A device that writes into memory by itself needs it to stay where it is.
+        // A device with direct memory access needs locked memory.
         memory_reservation_locked_to_max: Some(true),
         ..ConfigSpec::default()
     })

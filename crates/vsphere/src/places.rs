@@ -15,7 +15,7 @@ use crate::{
     vm_settings::HardwareVersion,
 };
 
-/// The condition that the vCenter is there for the class.
+/// The condition that the vCenter is available for the class.
 pub(crate) const VCENTER: &str = "VCenterReady";
 /// Conditions of a class that say where its selectors lead.
 pub(crate) const COMPUTE_READY: &str = "ComputeReady";
@@ -30,11 +30,11 @@ pub(crate) const ZONES_READY: &str = "ZonesReady";
 pub(crate) const CONDITIONS: [&str; 5] =
     [COMPUTE_READY, DATASTORE_READY, NETWORK_READY, IMAGE_READY, FOLDER_READY];
 
-/// What a class comes to in a vCenter.
+/// The resolution of a class in a vCenter.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolution {
     pub(crate) image: Template,
-    /// What the storage policy is asked for by, if there is to be one.
+    /// The id of the storage policy, if one is set.
     pub(crate) storage_policy: Option<String>,
     /// At least one.
     pub(crate) places: Vec<Place>,
@@ -62,7 +62,7 @@ pub(crate) struct Folder {
     pub(crate) reference: MoRef,
 }
 
-/// What is wrong with where a class leads, by the condition that says it.
+/// A problem of a class's resolution, with the condition that reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     pub(crate) condition: &'static str,
@@ -72,7 +72,7 @@ pub(crate) struct Trouble {
 /// Paths that a class's selectors lead to, by the condition that says so.
 pub(crate) type LedTo = BTreeMap<&'static str, BTreeSet<String>>;
 
-/// Why a class comes to nothing that can be used, and where it leads all the same.
+/// Why a class does not resolve, with the paths that its selectors match anyway.
 #[derive(Debug, Default)]
 pub(crate) struct Stuck {
     /// At least one.
@@ -104,7 +104,7 @@ fn places_of(class: &NodeClass) -> impl Iterator<Item = Option<&Zone>> {
     zones.iter().map(Some).chain(only)
 }
 
-/// Finds out what a class comes to, or everything that keeps it from that.
+/// Resolves a class, or returns every problem that prevents it.
 pub(crate) fn resolve(
     class: &NodeClass,
     inventory: &Inventory,
@@ -151,7 +151,7 @@ fn image(
     choose::image("spec.imageSelector", wanted, tagged, inventory)
 }
 
-/// What the chosen template itself keeps the class's instances from.
+/// The problems of the chosen template for the class's instances.
 pub(crate) fn check_image(
     class: &NodeClass,
     image: &Template,

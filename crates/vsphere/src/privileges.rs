@@ -1,4 +1,4 @@
-//! What the account must be allowed to do, and where.
+//! The privileges that the account needs, and the objects where it needs them.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ impl Role {
         }
     }
 
-    /// What of it the account does not have.
+    /// The needed privileges that the account lacks.
     pub(crate) fn missing(self, had: &BTreeSet<String>) -> Vec<&'static str> {
         self.needed().iter().filter(|id| !had.contains(**id)).copied().collect()
     }

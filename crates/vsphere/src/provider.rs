@@ -70,14 +70,14 @@ use crate::{
 /// The lease that the predecessor holds while it acts.
 const PREDECESSOR_LEASE: &str = "karpenter-leader-election";
 
-/// Which conditions of a node mean that its instance should be replaced. A host that fails takes
-/// minutes to have its instances started elsewhere, so this has to be patient.
+/// Which conditions of a node mean that its instance should be replaced. vSphere needs minutes to
+/// restart the instances of a failed host elsewhere, so the toleration is long.
 const REPAIR_POLICIES: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(30) },
     RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(30) },
 ];
 
-/// What the predecessor called instances that are paid for by the hour, which no plan understands.
+/// The predecessor's capacity type for on-demand instances, which plans do not accept.
 const PREDECESSORS_ON_DEMAND: &str = "OnDemand";
 
 /// How long an answer may take in all: some calls, each of them tried again for a while.
@@ -92,20 +92,20 @@ pub struct ProviderSettings {
     pub cluster: String,
     /// Folder of the instances, below a datacenter's folder of virtual machines.
     pub folder: String,
-    /// The datacenter of classes that name none; the only one where nobody says.
+    /// The datacenter of classes that name none; by default the only datacenter.
     pub datacenter: Option<String>,
     /// About instances of all classes.
     pub instances: Settings,
     /// Where the cloud controller reads zones and regions.
     pub topology: TopologyCategories,
-    /// How much is asked of the vCenter at once.
+    /// The limits on simultaneous requests to the vCenter.
     pub limits: Limits,
     /// How long a launch may take.
     pub launch_timeout: Duration,
 }
 
 impl ProviderSettings {
-    /// The settings that nobody has changed.
+    /// The default settings.
     pub fn new(cluster: impl Into<String>, folder: impl Into<String>) -> Self {
         Self {
             cluster: cluster.into(),
@@ -119,7 +119,7 @@ impl ProviderSettings {
     }
 }
 
-/// How much is asked of a vCenter at once.
+/// The limits on simultaneous requests to a vCenter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Copies of templates of one host. A host has sixteen units for such work, and a copy takes
@@ -166,13 +166,12 @@ impl fmt::Debug for Vsphere {
 }
 
 impl Vsphere {
-    /// A provider that knows nothing yet, whose metrics nobody sees.
+    /// A provider without state, whose metrics are not published.
     pub fn new(vim: Vim, clock: Clock, settings: ProviderSettings) -> Self {
         Self::counted(vim, clock, settings, Metrics::default())
     }
 
-    /// A provider that knows nothing yet, and tells `metrics` what it sees. Its client may tell them
-    /// what it does.
+    /// A provider without state that records in `metrics`. Its client may record there too.
     pub fn counted(vim: Vim, clock: Clock, settings: ProviderSettings, metrics: Metrics) -> Self {
         let tags = TagDirectory::new(vim.tags(), clock.clone());
         let inner = Arc::new(Inner {
@@ -212,7 +211,7 @@ impl Inner {
         Cluster { name: &self.settings.cluster, uid }
     }
 
-    /// The cluster's identity. Without it nobody can say which instances are its own.
+    /// The cluster's UID. It is needed to recognize the cluster's own instances.
     fn cluster_uid(&self) -> Result<&str, CloudError> {
         self.cluster().uid.ok_or_else(|| {
             CloudError::Unknown(format!(
@@ -282,7 +281,7 @@ impl Inner {
         Ok(memory)
     }
 
-    /// The types of a class, those that could not be had lately marked as such.
+    /// The types of a class, with recently unavailable offerings marked.
     fn offered(&self, class: &str, types: &[Arc<InstanceType>]) -> InstanceTypes {
         let (now, state) = (self.now(), self.state());
         offered(types, |name, zone| state.why_unavailable(class, name, zone, now))
@@ -341,7 +340,7 @@ impl CloudProvider for Vsphere {
     }
 
     fn hashes(&self, class: &class::NodeClass) -> Vec<SpecHash> {
-        // A class that cannot be read has no hash: it is told so.
+        // An unreadable class has no hash. Its status reports the error.
         let read = NodeClass::read(&class.object()).ok();
         let hash =
             |read: NodeClass| SpecHash::of_drift(HASH, HASH_VERSION_KEY, HASH_VERSION, read.hash());
@@ -349,7 +348,7 @@ impl CloudProvider for Vsphere {
     }
 
     fn needs(&self, class: &class::NodeClass) -> Needs {
-        // Of a class that cannot be read nothing is needed: it is told so.
+        // An unreadable class has no needs. Its status reports the error.
         let read = NodeClass::read(&class.object()).ok();
         Needs {
             secrets: read.iter().filter_map(user_data::secret_need).collect(),

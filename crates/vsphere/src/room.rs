@@ -1,8 +1,7 @@
-//! What a place offers to instances: hosts that work, space in datastores, and what a resource pool
-//! may give away.
+//! The capacity of a place: working hosts, space in datastores, and free resources of its pool.
 //!
 //! A class may ask with `capacityCheck` that this is looked at before an instance is asked for; the
-//! doctor looks always. That a clone fails all the same is possible, and nothing depends on it.
+//! doctor looks always. A clone may still fail afterwards; correctness never depends on this check.
 
 use joiner_vim::{
     MoRef, Object,
@@ -92,7 +91,8 @@ pub(crate) const POOLS: &[&str] = &[
     "summary.runtime.memory.maxUsage",
 ];
 
-/// What a resource pool may give to one more instance. What vCenter does not say bounds nothing.
+/// What a resource pool may give to one more instance. Values that vCenter does not report set no
+/// limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PoolRoom {
     /// What of its processors it has not promised to others.
@@ -189,7 +189,7 @@ pub(crate) fn left_free(capacity: u64) -> u64 {
     LEFT_BYTES.max(capacity / LEFT_SHARE)
 }
 
-/// What a place is short of, in a word; nothing if there is room in one of its datastores.
+/// The resource that a place lacks, in one word; none if one of its datastores has room.
 pub(crate) fn short_of(
     hosts: &[Host],
     networks: &[MoRef],

@@ -26,7 +26,7 @@ const MAX_PODS: i64 = 512;
 /// vSphere gives memory in steps of this many MiB.
 const MEMORY_STEP_MIB: i64 = 4;
 
-/// What an instance is; two sizes of equal shape are one type in two places.
+/// The shape of an instance. Two sizes of equal shape are one type in two places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) cpus: i64,
@@ -121,8 +121,8 @@ impl Size {
     }
 }
 
-/// The name that the cloud controller manager gives to instances of this size, so that the label of
-/// a node is the same whoever writes it.
+/// The name that the cloud controller manager gives to instances of this size. So both write the same
+/// node label.
 fn type_name(cpus: i64, memory: &str, os: &str, arch: &str) -> String {
     let memory = memory.strip_suffix("Gi").unwrap_or(memory);
     let suffix = if arch == DEFAULT_ARCH { String::new() } else { format!(".arch-{arch}") };

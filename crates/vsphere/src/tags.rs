@@ -1,4 +1,4 @@
-//! The vSphere tags of an instance: for reports, for the cloud controller, and for whoever looks.
+//! The vSphere tags of an instance: for reports, for the cloud controller, and for administrators.
 
 pub(crate) mod objections;
 

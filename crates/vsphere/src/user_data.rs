@@ -127,7 +127,7 @@ pub(crate) fn text_settings() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// What a guest is told about itself, with more fields that somebody adds, in base64.
+/// The guest's metadata with additional fields, in base64.
 pub(crate) fn metadata(node_name: &str, instance_uuid: &str, more: Map<String, Value>) -> String {
     // The join token leaves the instance's settings after the first boot.
     let mut metadata = json!({
@@ -138,7 +138,7 @@ pub(crate) fn metadata(node_name: &str, instance_uuid: &str, more: Map<String, V
     for (field, value) in more {
         metadata[field] = value;
     }
-    // What is JSON is YAML.
+    // JSON is valid YAML.
     STANDARD.encode(metadata.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! Virtual machines that exist, and what they mean.
+//! Existing virtual machines and their meaning.
 
 use std::collections::BTreeMap;
 
@@ -27,11 +27,11 @@ pub(crate) const CLONED_FROM: &str = "cloned_from:";
 pub(crate) struct Vm {
     pub(crate) reference: MoRef,
     pub(crate) name: String,
-    /// What its guest sees; none while vCenter cannot read its configuration.
+    /// The UUID that its guest reads; none while vCenter cannot read its configuration.
     pub(crate) uuid: Option<String>,
-    /// What vCenter knows it by; none where vCenter does not say.
+    /// Its instance UUID in vCenter; none where vCenter does not report it.
     pub(crate) instance_uuid: Option<String>,
-    /// Whose it is; none where nobody marked it.
+    /// Its mark; none for an unmarked virtual machine.
     pub(crate) mark: Option<Mark>,
     /// The cluster module that keeps it apart from others.
     pub(crate) module: Option<String>,
@@ -42,8 +42,8 @@ pub(crate) struct Vm {
     pub(crate) power: Power,
     /// Whether its host can be asked about it.
     pub(crate) connected: bool,
-    /// Whether vCenter is sure that nobody can run it again: no host has it, or its files make no
-    /// sense. A host that is away brings its instances back; this does not pass.
+    /// Whether vCenter reports that it can never run again: it has no host, or its files are invalid.
+    /// This is permanent, while instances of an unreachable host return.
     pub(crate) lost: bool,
     /// The template's path, as its notes say.
     pub(crate) cloned_from: Option<String>,
@@ -55,22 +55,22 @@ pub(crate) enum Power {
     On,
     Off,
     Suspended,
-    /// Nobody can say.
+    /// The state is unknown.
     Unknown,
 }
 
 /// Why a virtual machine that carries a mark is not the instance that the mark was written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stray {
-    /// Somebody has made a template of it.
+    /// It was converted to a template.
     Template,
-    /// vCenter knows it by something else: whatever copies a virtual machine copies its mark, and
-    /// vCenter gives every one an identity of its own.
+    /// It is a copy: copying a virtual machine copies its mark, but vCenter gives the copy a new
+    /// UUID.
     Copy,
 }
 
 impl Stray {
-    /// What people are told of it, and what they can do.
+    /// The message for users, with the remedy.
     pub(crate) fn told(self, cluster: &str, vm: &Vm) -> String {
         let claim = vm.mark.as_ref().map(|mark| mark.claim.name.as_str()).unwrap_or_default();
         let instance = names::instance(cluster, claim);
@@ -172,13 +172,13 @@ impl Vm {
         self.mark.as_ref().is_some_and(|mark| mark.names(cluster))
     }
 
-    /// Whether nothing on it says which cluster of its name it is of.
+    /// Whether its mark lacks the UID of the cluster.
     pub(crate) fn is_unproven(&self) -> bool {
         self.mark.as_ref().is_none_or(|mark| mark.cluster_uid.is_empty())
     }
 
     /// Why it is not the instance that its mark was written for, although it carries the mark. Such a
-    /// virtual machine belongs to whom made it so, and is never touched.
+    /// virtual machine belongs to the user who made it, and stays untouched.
     pub(crate) fn stray(&self) -> Option<Stray> {
         if self.is_template {
             return Some(Stray::Template);
@@ -202,8 +202,8 @@ impl Vm {
         !self.may_be_copy() || is_claims || self.mark.as_ref().is_some_and(is_adopted)
     }
 
-    /// The instance that it is to the operator; none while nobody knows what to call it. What its
-    /// type has is said by the type, or by the hardware when nobody knows the type any more.
+    /// The operator's view of it; none while its provider id is unknown. The capacity comes from the
+    /// type, or from the hardware when the type no longer exists.
     pub(crate) fn instance(&self, instance_type: Option<&InstanceType>) -> Option<Instance> {
         let mark = self.mark.clone().unwrap_or_default();
         let offering = instance_type.and_then(|own| own.offerings.first());
@@ -215,7 +215,7 @@ impl Vm {
         };
         Some(Instance {
             provider_id: names::provider_id(self.uuid.as_deref()?),
-            // Whose a copy would be, nobody can say.
+            // A possible copy belongs to no claim.
             claim: mark.claim().filter(|_| !self.may_be_copy()),
             image_id: self.cloned_from.clone(),
             annotations: hash_annotations(&mark),
@@ -268,7 +268,7 @@ pub(crate) enum Listed {
     Ours(Box<Instance>),
     /// It belongs to others, or is not an instance yet.
     NotOurs,
-    /// It may be ours, and nobody can say: its host is away. A list without it would be short.
+    /// It may be ours, but its host is unreachable. A list without it would be incomplete.
     Unreadable,
 }
 
@@ -284,7 +284,7 @@ pub(crate) fn listed(
         return Listed::NotOurs;
     }
     if vm.uuid.is_none() {
-        // While it is being cloned it has no configuration yet, and nobody knows it by name.
+        // During cloning it has no configuration yet, and no process knows its name.
         if vm.connected {
             return Listed::NotOurs;
         }

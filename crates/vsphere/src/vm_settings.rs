@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long a guest may take to shut down where nobody says.
+/// The default time that a guest may take to shut down.
 const DEFAULT_PATIENCE: Duration = Duration::from_mins(5);
 
 /// How an instance's disks come from its template.
@@ -37,7 +37,7 @@ impl HardwareVersion {
     /// The oldest that vSphere's volumes can be attached to.
     pub(crate) const FOR_VOLUMES: Self = Self(15);
 
-    /// Reads the version, none where nobody says; an error says what to write.
+    /// Reads the version; none where it is not set. An error states the allowed values.
     pub(crate) fn read(word: Option<&str>) -> Result<Option<Self>, String> {
         let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };
         let number = word.strip_prefix("vmx-").and_then(|number| number.parse().ok());
@@ -58,7 +58,7 @@ impl std::fmt::Display for HardwareVersion {
 /// Whether instances are kept on different hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum AntiAffinity {
-    /// Nobody cares.
+    /// No preference.
     #[default]
     None,
     /// Where that is possible.

@@ -39,7 +39,7 @@ fn zones_of<'t>(compute: &Compute, tags: &'t TopologyTags) -> Option<BTreeSet<&'
         let found = both(host, tags).or_else(|| both(&compute.pools, tags))?;
         match found {
             [zone] => Some(zone.as_str()),
-            // Which of several the cloud controller takes nobody knows.
+            // The cloud controller's choice among several is undefined.
             _ => None,
         }
     });

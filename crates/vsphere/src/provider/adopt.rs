@@ -47,7 +47,7 @@ impl Inner {
         };
         let cluster_uid = self.cluster_uid()?;
         let settings = match &vm.mark {
-            // Whom it says it was made for stays.
+            // The claim in its mark stays.
             Some(own) if own.instance().is_some() => vec![marks::cluster_uid(cluster_uid)],
             _ => {
                 // Without it the instance could not be told from a copy later.
@@ -64,9 +64,9 @@ impl Inner {
     }
 }
 
-/// Whether an instance may get a claim's mark, or what its own lacks. What carries a whole mark belongs to
-/// whom it says. An earlier version has not written down which cluster of the name it is, nor what
-/// vCenter knows adopted instances by; the latter tells an instance from its copy.
+/// Whether an instance may get a claim's mark, or what its own lacks. An instance with a complete
+/// mark belongs to the claim that the mark names. Marks of earlier versions lack the cluster's UID
+/// and the UUID of adopted instances. That UUID distinguishes an instance from its copy.
 fn is_free(vm: &Vm, by: &Adoption) -> bool {
     vm.mark.as_ref().is_none_or(|mark| {
         let lacks_cluster = mark.cluster_uid.is_empty() && !vm.may_be_copy();
@@ -75,8 +75,7 @@ fn is_free(vm: &Vm, by: &Adoption) -> bool {
     })
 }
 
-/// The mark of an instance that the predecessor made. What it was cloned from, and what its class was
-/// like then, nobody knows.
+/// The mark of an instance that the predecessor made. Its template and its class's hash are unknown.
 fn mark(cluster: &str, cluster_uid: &str, by: &Adoption) -> Mark {
     let decided = DECIDED.iter().chain(&WELL_KNOWN_LABELS);
     let labels: label::Labels =

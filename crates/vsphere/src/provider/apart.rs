@@ -1,11 +1,10 @@
 //! Instances of a class that a cluster keeps on different hosts where it can.
 //!
 //! A cluster module has neither a name nor anything else that says whose it is. So each instance
-//! carries the id of its module in its mark: a module that an instance of ours names is ours, and the
-//! others of its class are put into the same. A module that nobody names may be anybody's: one that a
-//! process left behind when it died before the module was written down stays, empty, and does no
-//! harm. What is only preferred keeps no instance from running:
-//! whatever goes wrong here is told in the log.
+//! carries the id of its module in its mark. A module that our instance names is ours, and the other
+//! instances of its class join it. An unnamed module may have any owner. A process that dies too
+//! early may leave an empty module, which is harmless. Separation is only preferred, so errors go to
+//! the log and instances still start.
 
 use std::time::Duration;
 
@@ -23,11 +22,11 @@ use crate::{
 
 /// How long writing down a module may take.
 const WITHIN: Duration = Duration::from_mins(2);
-/// How often it is tried while somebody else is at work on the instance, and after how long again.
+/// The number of tries while another program changes the instance, and the delay between them.
 const TRIES: usize = 3;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// What is wrong with keeping an instance apart.
+/// Why an instance could not be separated.
 #[derive(Debug, thiserror::Error)]
 enum NotApart {
     #[error("{0}")]
@@ -43,7 +42,7 @@ enum NotApart {
 }
 
 impl NotApart {
-    /// Whether it is only that somebody else is at work on the instance.
+    /// Whether another program is changing the instance at the moment.
     fn is_passing(&self) -> bool {
         matches!(self, Self::Vim(error) if error.is_fault("TaskInProgress"))
     }
@@ -55,7 +54,7 @@ impl Inner {
         let _turn = self.gates.pass("cluster modules", 1).await;
         let mut joined = self.join_module(vm, cluster).await;
         for _ in 1..TRIES {
-            // An earlier process may still be writing down what it found.
+            // An earlier process may still be writing its module.
             if !joined.as_ref().is_err_and(NotApart::is_passing) {
                 break;
             }
@@ -94,7 +93,7 @@ impl Inner {
                     Some(module) => module,
                     None => modules.create(cluster).await?,
                 };
-                // Written down before it is used: whose a module is must be known to whoever ends it.
+                // Written before use, so that a later process knows the owner of the module.
                 let written = self.write_module(vm, &module).await;
                 if let Err(error) = written {
                     if is_new {
@@ -156,7 +155,7 @@ impl Inner {
             Ok(())
         };
         match left.await {
-            // Somebody was here before.
+            // Another process was faster.
             Ok(()) | Err(TagError::NotFound) => {}
             Err(error) => {
                 tracing::info!(instance = vm.name, "an instance is left in its module: {error}");

@@ -1,8 +1,7 @@
 //! Making an instance.
 //!
-//! Whatever happened before, a creation begins by looking for the claim's instance and goes on from
-//! what it finds: nothing, an instance that is off, one that runs. So it can be killed anywhere and
-//! begun again.
+//! A creation first looks for the claim's instance and continues from its state: missing, off or
+//! running. So it can be killed at any point and repeated.
 
 mod alone;
 mod cloning;
@@ -45,7 +44,7 @@ use crate::{
     user_data,
 };
 
-/// How often a name that is taken is looked at again: it may be our own, on its way.
+/// How often a taken name is checked again: it may be our own unfinished clone.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// What is made for an order, and of what.
@@ -127,7 +126,7 @@ impl Inner {
         found.map_err(unanswered("looking for the claim's instance"))
     }
 
-    /// Tries every way to make the instance, the cheapest first, until one is had.
+    /// Tries every choice for the instance, the cheapest first, until one succeeds.
     async fn make_somehow(&self, work: &Work<'_>) -> Result<Instance, Refused> {
         let types = self.offered(work.class.name(), &work.memory.types);
         let (choices, placing) = self.place(work, &types);

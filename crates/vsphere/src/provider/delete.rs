@@ -28,7 +28,7 @@ pub(super) const CHANGE_WITHIN: Duration = Duration::from_mins(2);
 /// How long a worker waits for an instance to be destroyed; it is asked for again otherwise.
 const DESTROY_WITHIN: Duration = Duration::from_mins(1);
 
-/// Who knows what vCenter is doing. Its name is the same in all of them.
+/// vCenter's task manager. Its reference is the same in every vCenter.
 const TASK_MANAGER: (&str, &str) = ("TaskManager", "TaskManager");
 
 /// How far an instance has come on its way out.
@@ -56,7 +56,7 @@ impl Inner {
                 let folders = self.folders().await.map_err(&trouble)?;
                 match self.find(claim, &folders).await.map_err(&trouble)? {
                     Found::Own(vm) => Some(*vm),
-                    // Whoever's it is, it is not this claim's.
+                    // The instance belongs to another owner.
                     Found::Foreign(_) | Found::Nothing => {
                         return self.without_instance(claim).await;
                     }
@@ -104,7 +104,7 @@ impl Inner {
             }
         }
         if own.len() > 1 {
-            // One of them is a copy, and nobody can say which.
+            // One of them is a copy, and the original is unknown.
             others.extend(own.drain(..).map(|vm| format!("{:?} is one of several", vm.name)));
         }
         if others.is_empty() || !own.is_empty() {
@@ -146,8 +146,8 @@ impl Inner {
         Ok(Deletion::Gone)
     }
 
-    /// Whether a clone that began before a moment is under way, whoever asked for it: its instance
-    /// may be the one that is to be removed, and is not there to be found yet.
+    /// Whether a clone of any process that began before this time is in progress. Its instance may be
+    /// the one to remove, and cannot be found yet.
     async fn clones_run(&self, before: jiff::Timestamp) -> Result<bool, CloudError> {
         let trouble = unanswered("looking for clones under way");
         let manager = MoRef::new(TASK_MANAGER.0, TASK_MANAGER.1);
@@ -263,7 +263,7 @@ impl Inner {
             }
             Err(VimError::Fault(fault)) => match outcome(&fault, Phase::Destroy) {
                 Outcome::Gone => Going::Gone,
-                // Somebody is at work on it; perhaps an earlier attempt to destroy it.
+                // Another task is changing it, perhaps an earlier attempt to destroy it.
                 Outcome::Busy | Outcome::Throttled => Going::UnderWay,
                 _ => {
                     let what = format!("destroying virtual machine {:?}: {fault}", vm.name);
@@ -282,8 +282,7 @@ impl Inner {
         Ok(going)
     }
 
-    /// Takes volumes and whatever else is not the instance's own off it: destroying an instance
-    /// destroys every disk that is attached to it.
+    /// Detaches volumes and other foreign disks: destroying an instance destroys every attached disk.
     async fn take_off_disks(&self, vm: &Vm) -> Result<Change, CloudError> {
         let paths = ["config.hardware.device", "config.files.vmPathName"];
         let read = match self.vim.read(std::slice::from_ref(&vm.reference), &paths).await {

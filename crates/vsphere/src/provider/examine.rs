@@ -80,7 +80,7 @@ impl Inner {
             found.push(not_checked("clock", why));
             return Err(why);
         };
-        // What the way takes is nobody's fault.
+        // The network delay does not count as a clock difference.
         let taken = self.now().duration_since(before);
         found.push(clocks(address, before + taken / 2, theirs));
         Ok(())
@@ -135,7 +135,7 @@ impl Inner {
         }
     }
 
-    /// Everything in the folders of instances, whoever's it is.
+    /// Everything in the folders of instances, of any owner.
     async fn vms_of_folders(&self) -> Result<Vec<Vm>, String> {
         let properties = vm::properties();
         let paths: Vec<&str> = properties.iter().map(String::as_str).collect();
@@ -300,7 +300,7 @@ impl Inner {
     }
 }
 
-/// Facts of a cluster that there is not, to make a text with.
+/// Facts of a fictitious cluster, for a trial text.
 fn example_facts(read: &NodeClass) -> Facts {
     let type_ = read.spec.user_data.as_ref().and_then(|own| own.type_.as_deref());
     let distro = if type_ == Some("talos") { Distro::Talos } else { Distro::Rke2 };

@@ -1,6 +1,6 @@
-//! Who is in which group of a cluster.
+//! Membership of instances in groups of a cluster.
 //!
-//! A group can only be told all of its members at once, so one after the other looks and tells.
+//! A group can only be written with all of its members, so changes run one after the other.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     vm::Vm,
 };
 
-/// How often a group is told anew when somebody else told it otherwise meanwhile.
+/// How often a change is repeated after a concurrent change.
 const TRIES: usize = 3;
 /// How long telling it may take.
 const WITHIN: Duration = Duration::from_mins(2);
@@ -26,7 +26,7 @@ pub(super) enum NotGrouped {
     Vim(VimError),
     /// vCenter did not do it.
     Task(TaskFailed),
-    /// Others tell the group otherwise all the time.
+    /// Other programs keep overwriting the group.
     Undone,
 }
 
@@ -59,8 +59,8 @@ impl Inner {
         Err(NotGrouped::Undone)
     }
 
-    /// Takes an instance that is about to go out of its group. A vCenter forgets instances that are
-    /// destroyed by itself, so nobody waits for this to succeed.
+    /// Takes an instance that is about to go out of its group. vCenter removes destroyed instances
+    /// from groups itself, so success is not required.
     pub(super) async fn leave_group(&self, vm: &Vm) {
         let Some(place) = self.place_of(vm) else { return };
         let Some(group) = &place.vm_group else { return };

@@ -23,7 +23,7 @@ use crate::{
 pub(super) enum Found {
     /// The claim's own.
     Own(Box<Vm>),
-    /// Somebody else's, that has the name.
+    /// A foreign instance with the claim's name.
     Foreign(Box<Vm>),
     /// There is none.
     Nothing,
@@ -105,8 +105,7 @@ impl Inner {
         Ok(folders.into_iter().collect())
     }
 
-    /// The instances that have a provider id, whoever's they are. Copies and restored instances share
-    /// one.
+    /// The instances with a provider id, of any owner. Copies and restored instances share one.
     pub(super) async fn with_id(&self, provider_id: &str) -> Result<Vec<Vm>, VimError> {
         let Some(uuid) = names::uuid_of(provider_id) else { return Ok(Vec::new()) };
         let mut found = self.vim.find_all_by_uuid(None, &uuid, Uuid::Bios).await?;
@@ -276,7 +275,7 @@ impl Inner {
                 break;
             }
         }
-        // What has gone is somebody else's matter.
+        // A removed instance is handled elsewhere.
         let Some(vm) = own else { return Ok(None) };
         let mark = vm.mark.clone().unwrap_or_default();
         let paths = ["runtime.host", "datastore", "network"];

@@ -1,4 +1,4 @@
-//! What classes come to: reads the inventory and has the choice made.
+//! Resolves classes: reads the inventory and applies the pure choice.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -22,9 +22,9 @@ use crate::{
 
 /// How old a look at the inventory may be, so that several classes share one.
 const INVENTORY_FOR: Duration = Duration::from_secs(30);
-/// How long what a class came to is used without another look.
+/// How long a resolution is used without another look.
 const RESOLVED_FOR: Duration = Duration::from_mins(5);
-/// How long what a class came to is used while vCenter is away.
+/// How long a resolution is used while vCenter is unreachable.
 pub(super) const KEPT_FOR: Duration = Duration::from_mins(10);
 /// How long the list of datacenters is used.
 const DATACENTERS_FOR: Duration = Duration::from_mins(10);
@@ -32,14 +32,14 @@ const DATACENTERS_FOR: Duration = Duration::from_mins(10);
 /// The last look at each datacenter.
 pub(super) type Gathered = BTreeMap<MoRef, (Timestamp, Arc<Inventory>)>;
 
-/// Why nobody knows what a class comes to.
+/// Why a class could not be resolved.
 #[derive(Debug)]
 pub(super) enum NotResolved {
     /// vCenter did not say.
     Vim(VimError),
     /// vCenter did not say it about tags.
     Tags(TagError),
-    /// It leads nowhere that instances could be made.
+    /// It matches no place where instances could be made.
     Troubles(Stuck),
 }
 
@@ -109,13 +109,13 @@ impl Inner {
         self.state().resolutions.fresh(class, age, self.now())
     }
 
-    /// Forgets what a class came to: something of it has gone.
+    /// Forgets the resolution of a class: one of its objects no longer exists.
     pub(super) async fn invalidate(&self, class: &str) {
         self.state().resolutions.forget(class);
         self.gathering.lock().await.clear();
     }
 
-    /// Finds out what a class comes to, and remembers it.
+    /// Resolves a class and remembers the result.
     pub(super) async fn resolve(
         &self,
         class: &class::NodeClass,
@@ -135,7 +135,7 @@ impl Inner {
         }
         let resolved = places::resolve(read, &inventory, &tagged, &folders);
         let mut resolution = resolved.map_err(NotResolved::Troubles)?;
-        // From here on it is known where everything leads, whatever is wrong with it.
+        // From here on all paths are known, even if the class has problems.
         let led_to = resolution.led_to();
         let stuck = |error: NotResolved| error.leading_to(led_to.clone());
         self.check_groups(&resolution).await.map_err(stuck)?;

@@ -1,4 +1,4 @@
-//! What a process remembers. All of it can be lost: it is found out again.
+//! The memory of a process. All of it can be lost, because it is derived again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub(crate) shortages: BTreeMap<String, Shortages>,
     /// What clusters have given away, and what is on its way to them.
     pub(crate) loads: Loads,
-    /// What could not be had lately.
+    /// Recently unavailable offerings.
     pub(crate) unavailable: Unavailable,
     /// Clones under way, by the claim's identity.
     pub(crate) clones: BTreeMap<String, Task>,
@@ -49,7 +49,7 @@ pub(crate) struct State {
     pub(crate) deletions: BTreeMap<String, Timestamp>,
     /// What was last told of a class that leads nowhere, by its name.
     pub(crate) told_unresolved: ToldOnce,
-    /// Orders of a class that made no sense to vCenter, one after the other, by its name.
+    /// Consecutive orders of a class that vCenter refused as invalid, by its name.
     pub(crate) invalid_orders: RefusedOrders,
     /// When vCenter last lacked a licence, and for what.
     pub(crate) unlicensed: Option<(Timestamp, String)>,

@@ -1,4 +1,4 @@
-//! What is said of a class: whether it can be used, and what it comes to.
+//! The status of a class: its conditions and its resolution.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ impl Inner {
                     )
                 }));
                 let tags = self.tags_ready(&read, &resolution).await;
-                // Tags that nobody can ask for at the moment take no class out of use.
+                // Tags that cannot be read at the moment leave a class ready.
                 if tags.holds.is_none() && was(class, tags.type_, "True") {
                     return Err(CloudError::Unknown(format!(
                         "looking at the class: {}",
@@ -176,7 +176,7 @@ impl Inner {
         Some(user_data::class_text(read).trial(fetched, types.first()?))
     }
 
-    /// What the account may not do, by the condition that says it; none where nobody says.
+    /// The account's missing privileges by condition; none where they are unknown.
     pub(super) async fn missing_privileges(
         &self,
         read: &NodeClass,
@@ -221,7 +221,7 @@ impl Inner {
         objects.dedup();
         let had = match self.vim.privileges(&objects).await {
             Ok(had) => had,
-            // Whoever may not ask is told when something fails.
+            // An account that may not query privileges gets the error of the failing call instead.
             Err(VimError::Fault(fault)) => {
                 tracing::debug!("privileges cannot be asked for: {fault}");
                 return Ok(None);

@@ -1,5 +1,5 @@
-//! Virtual machines that carry an instance's mark and are not the instance: whoever made them needs
-//! them, so they are left alone, and people are told of them.
+//! Virtual machines with a copied mark. They belong to the user who made them, so they stay untouched
+//! and are reported.
 
 use jiff::SignedDuration;
 use joiner_cloud::{class::NodeClass, notes::Note};

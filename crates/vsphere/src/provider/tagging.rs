@@ -81,8 +81,8 @@ impl TagDirectory {
         Ok(on.get(object).is_some_and(|own| own.iter().any(|id| ids.contains(id))))
     }
 
-    /// Names of tags of each of these categories that objects carry. Nobody is asked about objects
-    /// while one of the categories is not there.
+    /// Names of tags of each of these categories that objects carry. Objects are only queried when
+    /// all of the categories exist.
     pub(super) async fn carried(
         &self,
         objects: &[MoRef],
@@ -118,7 +118,7 @@ impl TagDirectory {
         self.tags.attach(object, &ids).await
     }
 
-    /// Forgets what categories and tags there are: somebody may have changed them.
+    /// Forgets all categories and tags, because they may have changed.
     pub(super) async fn forget(&self) {
         self.known.lock().await.since = None;
     }
@@ -178,7 +178,7 @@ impl TagDirectory {
         let made = self.tags.create_tag(&category, &wanted.tag, DESCRIPTION).await;
         let id = match made {
             Ok(id) => id,
-            // Somebody was quicker, and who may not make it can still use it.
+            // Another process was faster; an account without the right to create it can still use it.
             Err(error @ (TagError::AlreadyExists | TagError::Forbidden(_))) => {
                 *tags = self.named_tags(&category).await?;
                 return tags.get(&wanted.tag).cloned().ok_or(error);
@@ -202,7 +202,7 @@ impl TagDirectory {
         };
         let id = match self.tags.create_category(&category).await {
             Ok(id) => id,
-            // Somebody was quicker, and who may not make it can still use it.
+            // Another process was faster; an account without the right to create it can still use it.
             Err(error @ (TagError::AlreadyExists | TagError::Forbidden(_))) => {
                 known.categories = self.categories().await?;
                 let found = known.categories.get(&wanted.category);
@@ -213,7 +213,7 @@ impl TagDirectory {
         let NewCategory { name, cardinality, associable_types, .. } = category;
         let made = Category { id: id.clone(), name: name.clone(), cardinality, associable_types };
         known.categories.insert(name, made);
-        // Nobody has made a tag of it yet.
+        // A new category has no tags yet.
         known.tags.insert(id.clone(), BTreeMap::new());
         Ok(id)
     }

@@ -1,4 +1,4 @@
-//! Whether instances of a class can carry the tags that they are to carry.
+//! Whether instances of a class can carry their tags.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ impl Inner {
                 }
             }
             Err(error) => {
-                // What nobody asked for keeps nobody from making instances.
+                // Only requested tags block the class.
                 let holds = read.spec.tags.as_ref().is_none_or(BTreeMap::is_empty);
                 let text = format!("vCenter does not say which tags there are: {error}");
                 condition(TAGS_READY, holds.then_some(true), "TagsUnknown", text)
@@ -85,7 +85,7 @@ impl Inner {
         let folder = resolution.places.first().map(|Place { folder, .. }| folder);
         let mut objects = vec![root.clone()];
         objects.extend(folder.map(|folder| folder.reference.clone()));
-        // Whoever may not ask is told when something fails.
+        // An account that may not query privileges gets the error of the failing call instead.
         let had = self.vim.privileges(&objects).await.unwrap_or_default();
         let rights = Rights {
             root: had.get(&root),
@@ -95,7 +95,7 @@ impl Inner {
         if !objections.are_there() {
             return Ok(objections);
         }
-        // What is remembered may have been mended meanwhile.
+        // The cached state may be corrected by now.
         self.tags.forget().await;
         self.tag_objections(read, rights).await
     }

@@ -1,9 +1,9 @@
-//! From what a vCenter says to what the operator is told.
+//! Converts errors of a vCenter to errors for the operator.
 
 use joiner_cloud::CloudError;
 use joiner_vim::{TaskFailed, VimError, tags::TagError};
 
-/// A question that has no answer. Nothing follows from it.
+/// The error for an unanswered query: the state is unknown.
 pub(super) fn unanswered(what: &str) -> impl Fn(VimError) -> CloudError {
     move |error| CloudError::Unknown(format!("{what}: {error}"))
 }

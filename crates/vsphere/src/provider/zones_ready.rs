@@ -11,8 +11,9 @@ use crate::{
 };
 
 impl Inner {
-    /// Says whether the cloud controller gives nodes the zone that the class says. Instances are made all the same: where
-    /// no cloud controller runs the tags do no harm, and whoever came with such a class has instances of it.
+    /// Says whether the cloud controller gives nodes the zone that the class says. Instances are made
+    /// in any case: without a cloud controller the tags are harmless, and an existing class may
+    /// depend on it.
     pub(super) async fn zones_ready(
         &self,
         read: &NodeClass,

@@ -32,20 +32,20 @@ pub(crate) struct Known {
     pub(crate) has_tag: bool,
 }
 
-/// What the account may do about tags, and where it would have to be allowed more.
+/// The account's privileges for tags, and the objects where it may lack some.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rights<'r> {
-    /// Its privileges at the root of the inventory; none where nobody says.
+    /// Its privileges at the root of the inventory; none where they are unknown.
     pub(crate) root: Option<&'r BTreeSet<String>>,
     /// The same in the folder of the instances, and the folder's path.
     pub(crate) folder: Option<(&'r BTreeSet<String>, &'r str)>,
 }
 
 impl Rights<'_> {
-    /// When nobody has asked.
+    /// Unknown privileges.
     pub(crate) const UNKNOWN: Rights<'static> = Rights { root: None, folder: None };
 
-    /// Where the account lacks a privilege; none where it has it, or nobody says.
+    /// Where the account lacks a privilege; none where it has the privilege, or it is unknown.
     fn lacks(&self, id: &str) -> Option<String> {
         let (had, at) = if id == OBJECT_ATTACHABLE {
             let (had, path) = self.folder?;

@@ -12,8 +12,8 @@ use crate::{
 
 impl Inner {
     /// Makes sure that no other instance has the hardware addresses that the class names: two of them
-    /// in one network take each other's packets. Nobody else makes one as long as the answer is
-    /// kept; there is none where the class names no address.
+    /// in one network take each other's packets. The returned pass excludes other creations while it
+    /// is held; there is none where the class sets no address.
     pub(super) async fn alone(&self, work: &Work<'_>) -> Result<Option<Pass>, Refused> {
         let Some(mac) = work.class.spec.adapters().iter().find_map(Adapter::mac) else {
             return Ok(None);

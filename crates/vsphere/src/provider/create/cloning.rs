@@ -1,4 +1,4 @@
-//! The clone, and who has its name.
+//! Cloning, and conflicts over the name.
 
 use joiner_cloud::{
     CloudError, attempts::Refused, deadline::reporting_progress, limiter::Ending, notes::Note,
@@ -61,7 +61,7 @@ impl Inner {
             reporting_progress(&self.clock, &self.notes, claim, || Some(waiting.clone()), turn)
                 .await
         };
-        // Somebody may have been quicker while this one waited.
+        // Another process may have been faster during the wait.
         if self.clock.running() > since
             && let Found::Own(vm) = self.find_own(work).await?
         {
@@ -152,8 +152,8 @@ impl Inner {
         }
     }
 
-    /// Waits until it is known who has the name: an earlier attempt of this or of another process,
-    /// or somebody else.
+    /// Waits until the owner of the name is known: an earlier attempt of any of our processes, or a
+    /// foreign instance.
     async fn wait_for_name(&self, work: &Work<'_>) -> Result<Vm, Refused> {
         let since = self.clock.running();
         loop {

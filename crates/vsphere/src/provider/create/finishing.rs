@@ -95,7 +95,7 @@ impl Inner {
         let what = format!("tagging virtual machine {:?}: {error}", work.name);
         if vm.power != Power::On && wanted.iter().any(|tag| tag.before_boot) {
             if matches!(error, TagError::Refused(_) | TagError::Forbidden(_)) {
-                // It will not be otherwise next time, unless with an instance that has no tags yet.
+                // A retry could only succeed with a new instance without tags.
                 self.destroy(vm).await?;
             }
             let tags: Vec<String> =
@@ -111,7 +111,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Switches an instance on. Somebody may be doing the same: then it is enough that it runs.
+    /// Switches an instance on. If another process does the same, a running instance is success.
     async fn switch_on(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let pass = self.gates.pass("power on", self.settings.limits.power_ons).await;
         let method = Method::PowerOn { host: None };
@@ -149,7 +149,7 @@ impl Inner {
             let passed = self.clock.running().saturating_sub(since);
             match judged {
                 Outcome::Done => return Ok(()),
-                // What was changed meanwhile is looked at anew before it is changed again.
+                // After a concurrent change, the instance is read again before the next change.
                 Outcome::Busy if passed < CHANGE_WITHIN && !fault.is("ConcurrentAccess") => {
                     self.clock.sleep(LOOK_AGAIN_AFTER).await;
                 }
@@ -159,8 +159,8 @@ impl Inner {
         Err(self.given_up(work, vm, &fault, judged, doing).await?)
     }
 
-    /// What becomes of an order after a fault about its instance. An instance that nothing will become
-    /// of is destroyed.
+    /// The result of an order after a fault about its instance. An instance that can never run is
+    /// destroyed.
     async fn given_up(
         &self,
         work: &Work<'_>,
@@ -178,7 +178,7 @@ impl Inner {
             _ => matches!(refused, Refused::NoRoom(_) | Refused::NoSpace(_)),
         };
         if is_given_up {
-            // Nothing half made may be left for a claim that may be given up.
+            // A claim that may be given up must not leave an unfinished instance.
             self.destroy(vm).await?;
         }
         Ok(refused)

@@ -74,7 +74,7 @@ impl Inner {
         read: &Object,
         known: Option<&str>,
     ) -> Result<(), Refused> {
-        // Guests that cannot be told were found to do as the class says by themselves.
+        // Guests that cannot receive settings already match the class by default.
         let Some(known) = known else { return Ok(()) };
         let adapters = work.class.spec.adapter_settings();
         if adapters.is_empty() {
@@ -83,7 +83,7 @@ impl Inner {
         let own = read.value("config.hardware.device").map(nics).unwrap_or_default();
         let macs: Vec<String> = own.into_iter().filter_map(|nic| nic.mac).collect();
         if macs.len() != adapters.len() {
-            // Whatever it was made as, it was not made as the class is now.
+            // The instance was made from an older state of the class.
             self.destroy(vm).await?;
             return Err(CloudError::Create {
                 reason: "AdaptersDiffer",

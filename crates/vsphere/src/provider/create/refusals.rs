@@ -1,4 +1,4 @@
-//! What becomes of an order that vCenter does not meet.
+//! The result of an order that vCenter refuses.
 
 use joiner_cloud::{
     CloudError,
@@ -11,7 +11,7 @@ use super::{Inner, Work};
 use crate::{NODE_CLASS_KIND, faults::Outcome, vm::Vm};
 
 impl Inner {
-    /// What becomes of an order after a fault.
+    /// The result of an order after a fault.
     pub(super) fn refused(
         &self,
         work: &Work<'_>,
@@ -77,7 +77,7 @@ impl Inner {
 }
 
 impl Inner {
-    /// Somebody else has the name of the claim's instance.
+    /// A foreign instance has the name of the claim's instance.
     pub(super) fn name_taken(&self, work: &Work<'_>, vm: &Vm) -> CloudError {
         let claim = &work.order.claim;
         let is_not_it =
