@@ -1,4 +1,4 @@
-//! The client: questions, calls, and the session they are made in.
+//! The client: queries, calls, and their session.
 
 mod keep;
 mod login;
@@ -34,7 +34,7 @@ pub struct Vim(Arc<Inner>);
 
 struct Inner {
     wire: Wire,
-    /// Where everything is found; asked once.
+    /// The references of the services; read once.
     content: OnceCell<Arc<ServiceContent>>,
     session: Shared<SoapSession, VimError>,
     rest: Shared<RestSession, VimError>,
@@ -50,8 +50,7 @@ pub(crate) struct SoapSession {
     user: String,
 }
 
-/// A session to make calls in. What was made in one session, such as views, is of no use in
-/// another.
+/// A session for calls. Objects of one session, such as views, do not exist in another.
 #[derive(Clone)]
 pub(crate) struct Seat {
     vim: Vim,
@@ -60,7 +59,7 @@ pub(crate) struct Seat {
 }
 
 impl Vim {
-    /// A client that has not asked anything yet.
+    /// A client without a session.
     pub fn new(settings: VimSettings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
         let account = Account::new(Arc::clone(&settings.credentials), clock.clone());
         Self(Arc::new(Inner {
@@ -92,8 +91,8 @@ impl Vim {
         Ok(Task::new(started, method.name()))
     }
 
-    /// Waits for a task. The time counts from when the task leaves the server's queue. Whoever
-    /// stops waiting, by dropping this, does not stop the task.
+    /// Waits for a task. The time counts from when the task leaves the server's queue. Dropping the
+    /// future leaves the task running.
     pub async fn wait(&self, task: &Task, limit: Duration) -> Result<TaskResult, TaskFailed> {
         self.0.waiter.wait(self, task, limit).await
     }
@@ -119,8 +118,8 @@ impl Vim {
         Ok(Seat { vim: self.clone(), session, content })
     }
 
-    /// Does something in a session; if the session turns out to be over, once more in a new one.
-    /// What a server refuses for want of a session it has not done.
+    /// Does some work in a session; if the session has ended, once more in a new one. A call that is
+    /// refused without a session had no effect.
     pub(crate) async fn in_session<T, F>(&self, work: impl Fn(Seat) -> F) -> Result<T, VimError>
     where
         F: Future<Output = Result<T, VimError>>,
@@ -141,8 +140,7 @@ impl Vim {
         }
     }
 
-    /// Asks something that changes nothing in a session, and again while what is in the way may
-    /// pass.
+    /// Makes a read-only query in a session, and repeats it while errors may be transient.
     pub(crate) async fn asked_in_session<T, F>(
         &self,
         question: impl Fn(Seat) -> F,
@@ -153,7 +151,7 @@ impl Vim {
         self.asked(|| self.in_session(&question)).await
     }
 
-    /// Asks something that changes nothing, and again while what is in the way may pass.
+    /// Makes a read-only query, and repeats it while errors may be transient.
     pub(crate) async fn asked<T, F>(&self, question: impl FnMut() -> F) -> Result<T, VimError>
     where
         F: Future<Output = Result<T, VimError>>,
@@ -189,8 +187,8 @@ impl Seat {
         self.vim.wire().call(Some(&self.session.cookie), call).await
     }
 
-    /// Makes a call that is answered when there is something to tell, at the latest after the
-    /// time that settings say.
+    /// Makes a long poll. It is answered on the first change, at the latest after the configured
+    /// time.
     pub(crate) async fn long_call(&self, call: &Call) -> Result<Answer, VimError> {
         /// How long an answer may take after the server has stopped waiting.
         const AFTERWARDS: Duration = Duration::from_secs(30);
@@ -236,7 +234,7 @@ impl Debug for Seat {
 }
 
 impl Debug for SoapSession {
-    /// Without the cookie, which is as good as a password.
+    /// Omits the cookie, because it grants access like a password.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("SoapSession").field("user", &self.user).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! A question that stays: properties of some objects, told again when they change.
+//! A property collector: reads properties of objects, and reports their changes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
 /// How long it takes at least to be told that nothing happened.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A collector of changes in the server, of its own, so that nobody else's waiting is in its way.
+/// A separate collector of changes in the server, so that other waits never block it.
 #[derive(Debug)]
 pub(crate) struct Collector {
     seat: Seat,
@@ -20,8 +20,8 @@ pub(crate) struct Collector {
     paths: Vec<Arc<str>>,
     /// The state that was told last; empty before the first.
     version: String,
-    /// Whether a question was asked and its answer not waited for. What it told is lost then, so
-    /// such a collector is of no use any more.
+    /// Whether the answer to a query was dropped. Its changes are lost then, so such a collector must
+    /// be replaced.
     asked: bool,
 }
 
@@ -90,7 +90,7 @@ impl Collector {
         }
     }
 
-    /// Takes note of an error: whoever asks next begins anew.
+    /// Records an error: the next query starts with a new collector.
     pub(crate) fn failed(&mut self, error: &VimError) {
         self.asked = true;
         if error.session_ended() {

@@ -1,4 +1,4 @@
-//! Why a question has no answer.
+//! The errors of calls.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub enum VimError {
     /// The server refused, and said why.
     #[error("{0}")]
     Fault(Fault),
-    /// Nobody answered, or not in time. Whether the call had an effect is unknown.
+    /// No answer came in time. Whether the call had an effect is unknown.
     #[error("vCenter did not answer: {0}")]
     Unreachable(String),
     /// Something between us and the vCenter answered, or the vCenter itself in trouble.
@@ -26,12 +26,12 @@ pub enum VimError {
         retry_in.as_secs()
     )]
     InvalidLogin {
-        /// Who was refused.
+        /// The refused user.
         user: String,
         /// When it is worth asking again.
         retry_in: Duration,
     },
-    /// The server is not known to be the one that was meant.
+    /// The identity of the server could not be verified.
     #[error("no connection to vCenter can be trusted: {reason}")]
     Tls {
         /// What is wrong, and what helps.

@@ -1,4 +1,4 @@
-//! What a vCenter says when it refuses.
+//! The faults of a vCenter.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -81,8 +81,8 @@ impl Display for Fault {
     }
 }
 
-/// What a type of fault descends from. Only types that somebody asks about, and what is between
-/// them; an unknown one descends from nothing, so that it is treated as unknown.
+/// The base type of a fault. The table has the types that this program checks, and the types between
+/// them. An unknown type has no base type, so it is treated as unknown.
 fn parent(kind: &str) -> Option<&'static str> {
     FAMILIES.iter().find(|(_, kinds)| kinds.contains(&kind)).map(|(parent, _)| *parent)
 }

@@ -1,9 +1,9 @@
 //! A vCenter's interfaces: vim25 (`/sdk`) and storage policies (`/pbm`) over SOAP, and tags and cluster
 //! modules over REST (`/rest`).
 //!
-//! [`Vim`] asks, starts tasks and waits for them; [`Tags`] is about tags. Both log in when they
-//! have to, again when a session has ended, and never with a password that was just refused.
-//! Nothing here knows what the instances are for: no Kubernetes, no classes, no providers.
+//! [`Vim`] asks, starts tasks and waits for them; [`Tags`] is about tags. Both log in when they have
+//! to, again when a session has ended, and never with a password that was just refused. This crate is
+//! independent of Kubernetes, classes and providers.
 //!
 //! Requests go through a [`Transport`] of `joiner_line`, time through a [`joiner_clock::Clock`], so
 //! that the same client talks to a vCenter over HTTPS and to one inside a test, in virtual time.

@@ -39,7 +39,7 @@ pub enum Method {
         /// What people read about it.
         description: String,
     },
-    /// Says who is in a group of a cluster's virtual machines. The group has to be there.
+    /// Sets the members of a group of virtual machines. The group must exist.
     SetGroup {
         /// The group's name.
         name: String,
@@ -65,7 +65,7 @@ impl Method {
         }
     }
 
-    /// What is said after the object.
+    /// Writes the arguments after the object.
     pub(crate) fn write(&self, xml: &mut Writer) {
         match self {
             Self::Clone { folder, name, spec } => {

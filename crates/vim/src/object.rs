@@ -1,10 +1,10 @@
-//! What was read of an object.
+//! The properties of an object.
 
 use std::{collections::BTreeMap, str::FromStr, sync::Arc};
 
 use crate::{Element, Fault, MoRef};
 
-/// What was read of an object: properties by the paths that were asked for.
+/// The properties of an object, by the requested paths.
 ///
 /// A path that is in neither map was not set at the server: absent, not unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,13 +11,13 @@ use crate::{
 /// A rule about where disks may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoragePolicy {
-    /// What instances and disks ask for it by.
+    /// The id by which instances and disks request it.
     pub id: String,
     /// Its name, as people gave it.
     pub name: String,
 }
 
-/// Who answers questions about policies.
+/// The services for queries about policies.
 struct Servants {
     profiles: MoRef,
     placement: MoRef,
@@ -78,7 +78,7 @@ impl Vim {
                     Some(MoRef::new(own.text_at("hub.hubType")?, own.text_at("hub.hubId")?))
                 })
                 .collect();
-            // Some servers also tell of others than those that they were asked about.
+            // Some servers also return datastores that were not requested.
             Ok(datastores.iter().filter(|own| meeting.contains(own)).cloned().collect())
         })
         .await

@@ -1,4 +1,4 @@
-//! Asking for properties, and reading what comes.
+//! Queries for properties, and their answers.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
 /// How many objects come in one answer at most: about half a megabyte of instances.
 pub(crate) const PAGE: u32 = 200;
 
-/// Whose properties are asked for.
+/// The objects of a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Of<'a> {
     /// Of these objects.
@@ -87,7 +87,7 @@ fn members(xml: &mut Writer, view: &MoRef) {
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) objects: Vec<Object>,
-    /// What to ask for the rest with, where there is more.
+    /// The token for the next page, if any.
     pub(crate) token: Option<String>,
 }
 
@@ -110,8 +110,8 @@ pub(crate) fn page(answer: &Answer, paths: &[Arc<str>]) -> Result<Page, VimError
     Ok(page)
 }
 
-/// Makes sure that nothing is missing for want of a session: one that has ended may answer like
-/// this instead of with a fault.
+/// Returns an error if properties are missing because the session has ended. Some servers answer so
+/// instead of with a fault.
 fn in_session<'a>(mut missing: impl Iterator<Item = &'a Fault>) -> Result<(), VimError> {
     let ended = missing.find(|fault| fault.is("NotAuthenticated"));
     ended.map_or(Ok(()), |fault| Err(VimError::Fault(fault.clone())))
@@ -172,7 +172,7 @@ fn no_reference() -> VimError {
     VimError::Malformed("an object without a reference".to_owned())
 }
 
-/// What happened to what a filter looks at.
+/// The changes of the objects of a filter.
 #[derive(Debug, Default)]
 pub(crate) struct Updates {
     /// The state that was told; the next question asks for what came after it.
@@ -240,8 +240,7 @@ fn object_update(reader: &mut Reader<'_>, paths: &[Arc<str>]) -> Result<ObjectUp
                 }
             }
             "obj" => reference = reader.finish(part)?.reference(),
-            // Whole properties are asked for, so whatever the operation is called, the value is
-            // what the property is now.
+            // Whole properties are requested, so the value is the current one for every operation.
             "changeSet" => values.extend([pair(reader, paths, "val")?]),
             "missingSet" => missing.extend([missing_property(reader, paths)?]),
             _ => reader.skip()?,

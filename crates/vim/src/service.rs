@@ -13,30 +13,30 @@ pub struct About {
     pub build: String,
     /// The interface's version, `8.0.3.0`.
     pub api_version: String,
-    /// `VirtualCenter`, or `HostAgent` where somebody gave us a single host.
+    /// `VirtualCenter`, or `HostAgent` for a single host.
     pub api_type: String,
     /// The server's own identifier; not all have one.
     pub instance_uuid: Option<String>,
 }
 
-/// Where everything else is found.
+/// The references of the other services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceContent {
     /// Which server this is.
     pub about: About,
     /// Where the inventory begins.
     pub root_folder: MoRef,
-    /// Who reads properties.
+    /// The property collector.
     pub property_collector: MoRef,
-    /// Who makes views.
+    /// The view manager.
     pub view_manager: MoRef,
-    /// Who finds objects.
+    /// The search index.
     pub search_index: MoRef,
-    /// Who knows sessions.
+    /// The session manager.
     pub session_manager: MoRef,
-    /// Who knows privileges.
+    /// The authorization manager.
     pub authorization_manager: MoRef,
-    /// Who knows groups of datastores, where there are such.
+    /// The storage resource manager, where datastore clusters exist.
     pub storage_resource_manager: Option<MoRef>,
 }
 

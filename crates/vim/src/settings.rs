@@ -1,4 +1,4 @@
-//! What a client has to know: where the vCenter is, who asks, and how patient to be.
+//! The settings of a client: address, credentials and timeouts.
 
 use std::{
     fmt::{self, Debug, Formatter},
@@ -10,22 +10,23 @@ pub use joiner_line::{Credentials, CredentialsSource, Endpoint, InvalidEndpoint}
 
 use crate::{Observer, Unobserved};
 
-/// What a client has to know.
+/// The settings of a client.
 #[derive(Clone)]
 pub struct VimSettings {
     /// Where credentials come from.
     pub credentials: CredentialsSource,
     /// How we introduce ourselves, `joiner/1.0 (cluster)`; administrators see it among sessions.
     pub user_agent: String,
-    /// How many requests may be under way at once. vCenters have some hundreds for everybody.
+    /// How many requests may be under way at once. vCenters have some hundreds for all clients
+    /// together.
     pub requests_in_flight: usize,
     /// How long an answer may take.
     pub request_timeout: Duration,
-    /// For how long a question that changes nothing is asked again while nobody answers it.
+    /// How long an unanswered read-only query is repeated.
     pub patience: Duration,
     /// How long the server may hold a request back until there is something to tell.
     pub long_poll: Duration,
-    /// Who counts what happens.
+    /// The observer that counts calls.
     pub observer: Arc<dyn Observer>,
 }
 

@@ -10,12 +10,12 @@ use crate::{
     xml::{Reader, Unreadable, Writer},
 };
 
-/// Who is called.
+/// The service that is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     /// The vCenter itself.
     Vim,
-    /// Who knows storage policies.
+    /// The service for storage policies.
     Policies,
 }
 
@@ -42,7 +42,7 @@ const BODY: &str = "<soapenv:Body>";
 
 /// A call: what is asked of which object.
 pub(crate) struct Call {
-    /// Who is called.
+    /// The service that is called.
     pub(crate) service: Service,
     /// The method's name.
     pub(crate) method: &'static str,
@@ -83,8 +83,8 @@ impl Call {
         Self { service, method, envelope: xml.finish() }
     }
 
-    /// The whole request. Services beside the vCenter itself do not look at cookies: they want the
-    /// session in the envelope.
+    /// The whole request. Services beside the vCenter itself ignore cookies and require the session
+    /// in the envelope.
     pub(crate) fn envelope(&self, cookie: Option<&HeaderValue>) -> String {
         let key = cookie.filter(|_| self.service != Service::Vim).and_then(|cookie| {
             let (_, key) = cookie.to_str().ok()?.split_once('=')?;
@@ -129,7 +129,7 @@ impl Answer {
             }
             StatusCode::INTERNAL_SERVER_ERROR => match answer.inside() {
                 Err(VimError::Fault(fault)) => Err(VimError::Fault(fault)),
-                // Something broke before anybody could say what.
+                // The failure happened before a fault could be written.
                 _ => Err(VimError::Http(status.as_u16())),
             },
             other => Err(VimError::Http(other.as_u16())),

@@ -1,7 +1,7 @@
 //! What is asked for: clones, configurations, devices.
 //!
-//! Plain values that say nothing unless they are told to; what is left out, the server inherits or
-//! decides. They are written in the order of the schema, which a vCenter insists on.
+//! Plain values. The server inherits or chooses omitted fields. Fields are written in the order of
+//! the schema, which a vCenter requires.
 
 mod config;
 mod device;

@@ -161,7 +161,7 @@ impl Tags {
         self.associate("detach-multiple-tags-from-object", object, tag_ids).await
     }
 
-    /// Which objects have each of these tags. A tag that nobody has is there with nobody.
+    /// Which objects have each of these tags. A tag without objects has an empty list.
     pub async fn objects_with(
         &self,
         tag_ids: &[String],
@@ -219,7 +219,7 @@ impl Tags {
         Ok(ids.unwrap_or_default())
     }
 
-    /// What is behind identifiers. One that went away meanwhile is left out.
+    /// The objects of identifiers. Objects that were removed meanwhile are left out.
     async fn each<T: DeserializeOwned>(
         &self,
         ids: Vec<String>,
@@ -236,7 +236,7 @@ impl Tags {
     }
 }
 
-/// A question about who has which tags. Asking twice does no harm, attaching included.
+/// A query or change of tag associations. Repeating it is safe, attaching included.
 fn association(action: &'static str, body: serde_json::Value) -> Question {
     let path = format!("tagging/tag-association?~action={action}");
     Question { name: action, method: Method::POST, path, body: Some(body), again: Again::Yes }

@@ -1,4 +1,4 @@
-//! Tasks: what a server does after it has said yes.
+//! Tasks: work that a server does after it has accepted a call.
 
 mod info;
 mod waiter;
@@ -11,7 +11,7 @@ pub(crate) use waiter::Waiter;
 
 use crate::{Element, Fault, MoRef, VimError};
 
-/// Something that a server is doing.
+/// A task of a server.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// The task itself.
@@ -39,7 +39,7 @@ pub enum TaskState {
     Error,
 }
 
-/// What came of a task that succeeded.
+/// The result of a successful task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskResult {
     /// What the task returned: the new instance of a clone.
@@ -80,7 +80,7 @@ impl Task {
         Self { reference, kind: kind.into(), state }
     }
 
-    /// What is known of the task; kept up to date while somebody [waits](crate::Vim::wait) for it.
+    /// The known state of the task; kept up to date during a [wait](crate::Vim::wait).
     pub fn state(&self) -> TaskState {
         *self.state.borrow()
     }

@@ -5,13 +5,13 @@ use crate::xml::Reader;
 /// The oldest version that has all we need: `config.createDate` is of 6.7.
 pub(crate) const OLDEST: &str = "6.7";
 
-/// The newest version that is known here. A newer server is asked in this one: it understands, and
-/// says nothing that we would not.
+/// The newest version that is known here. A newer server is queried in this version, which it
+/// supports.
 const NEWEST: &str = "9.1.0.0";
 
-/// The newest version in the server's list of versions (`vimServiceVersions.xml`) that is known
-/// here. A list that cannot be read, or without one of use, leaves the oldest: a server that is
-/// older than that says so itself.
+/// The newest version in the server's list of versions (`vimServiceVersions.xml`) that is known here.
+/// Without a readable list or a known version it is the oldest version. A server that is older
+/// returns an error.
 pub(crate) fn best(list: &[u8]) -> String {
     let offered = offered(list).unwrap_or_default();
     let usable = offered.iter().filter(|version| numbers(version) <= numbers(NEWEST));

@@ -11,9 +11,8 @@ use crate::{
 
 /// Properties of all objects of a kind below a container, as they change.
 ///
-/// The server is asked by [`Inventory::next`] alone: whoever drops its future or the inventory
-/// itself stops asking. What is kept in the server for it goes with [`Inventory::close`], or with
-/// the session.
+/// Only [`Inventory::next`] queries the server, so dropping its future or the inventory ends the
+/// queries. What is kept in the server for it goes with [`Inventory::close`], or with the session.
 #[derive(Debug)]
 pub struct Inventory {
     vim: Vim,

@@ -1,4 +1,4 @@
-//! Requests on their way: how many at once, for how long, and who counts them.
+//! Requests: their limit, their timeout and their metrics.
 
 use std::{sync::Arc, time::Duration};
 
@@ -121,8 +121,8 @@ impl Wire {
         }
     }
 
-    /// Which version of the interface the server and we both know. A server that does not say is
-    /// asked in the oldest version that has all we need.
+    /// Which version of the interface the server and we both know. Without an answer, it is the
+    /// oldest version with all needed features.
     async fn ask_version(&self) -> Result<String, VimError> {
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = http::Uri::from_static("/sdk/vimServiceVersions.xml");

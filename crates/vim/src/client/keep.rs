@@ -5,13 +5,12 @@ use std::time::Duration;
 use super::Vim;
 use crate::{VimError, soap::Call};
 
-/// How often a session is used when nobody else does. Servers end sessions that were idle for half
-/// an hour or more.
+/// How often an idle session is used. Servers end sessions that were idle for half an hour or more.
 const EVERY: Duration = Duration::from_mins(5);
 
 impl Vim {
-    /// Keeps the session alive; never ends. Whoever owns the client runs this beside its work and
-    /// drops it to stop. A session that nobody has begun is not begun for this.
+    /// Keeps the session alive; never ends. The owner of the client runs this beside its work and
+    /// drops it to stop. It never starts a session.
     pub async fn keep_alive(&self) {
         loop {
             self.clock().sleep(EVERY).await;

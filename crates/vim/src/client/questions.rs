@@ -1,4 +1,4 @@
-//! Questions that change nothing, and are asked again while what is in the way may pass.
+//! Read-only queries, which are repeated while errors may be transient.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -44,7 +44,7 @@ pub struct ConfigSpec {
     pub v_app_config_removed: Option<bool>,
     /// `bios` or `efi`.
     pub firmware: Option<String>,
-    /// Whether all memory is reserved, whatever the size; passthrough devices need it.
+    /// Whether all memory is reserved at any size; passthrough devices need it.
     pub memory_reservation_locked_to_max: Option<bool>,
     /// Whether the guest may run virtual machines itself.
     pub nested_hv_enabled: Option<bool>,
@@ -124,7 +124,7 @@ impl std::fmt::Debug for ExtraConfig {
 pub struct Allocation {
     /// What it has for certain.
     pub reservation: Option<u64>,
-    /// What it never gets more than; -1 is no limit.
+    /// The limit; -1 is no limit.
     pub limit: Option<i64>,
     /// How much of a scarce resource it gets, compared with others.
     pub shares: Option<Shares>,

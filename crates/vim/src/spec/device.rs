@@ -148,7 +148,7 @@ pub enum DeviceKind {
     },
     /// A network card.
     Vmxnet3 {
-        /// Who chooses the card's address.
+        /// How the card's address is chosen.
         address: AddressType,
     },
     /// A device of the host, given to the instance.
@@ -185,7 +185,7 @@ impl DeviceKind {
     }
 }
 
-/// Who chooses a network card's address.
+/// How a network card's address is chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddressType {
     /// The vCenter.

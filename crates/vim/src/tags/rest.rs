@@ -1,4 +1,4 @@
-//! Questions in REST, and the session they are asked in.
+//! REST queries, and their session.
 
 use std::{
     fmt::{self, Debug, Formatter},
@@ -31,7 +31,7 @@ const AGE_MAX: Duration = Duration::from_hours(12);
 /// A question that can be asked.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// What it is called, for those who count.
+    /// Its name in metrics.
     pub(crate) name: &'static str,
     pub(crate) method: Method,
     /// Path and query: below the root of tags, or all of it where it begins with a slash.
@@ -86,7 +86,7 @@ pub(crate) struct RestSession {
 }
 
 impl Debug for RestSession {
-    /// Without the identifier, which is as good as a password.
+    /// Omits the identifier, because it grants access like a password.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("RestSession").field("began", &self.began).finish_non_exhaustive()
     }
@@ -201,7 +201,7 @@ impl Tags {
     }
 
     fn opened(&self, response: &Response<Bytes>) -> Result<RestSession, VimError> {
-        // What is wrong with the answer is not told with the answer, which is a secret.
+        // The error omits the answer, because the answer is a secret.
         let unreadable = || VimError::Malformed("the login's answer has no session".to_owned());
         let answer: Wrapped<String> =
             serde_json::from_slice(response.body()).map_err(|_| unreadable())?;

@@ -1,8 +1,8 @@
 //! One waiter for all tasks.
 //!
-//! All who wait for a task share one question to the server, which is answered when one of the
-//! tasks changes. Nobody works in the background: one of those who wait asks for all of them, and
-//! when it has got what it wanted, or is dropped, the next one asks.
+//! All waits share one query to the server, which is answered when a task changes. There is no
+//! background work: one waiter queries for all of them. When it ends or is dropped, the next waiter
+//! takes over.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -31,7 +31,7 @@ pub(crate) struct Waiter {
     waited_for: Mutex<HashMap<MoRef, WaitedFor>>,
     /// Told when there is another task to wait for.
     more: Notify,
-    /// Whoever holds it asks for all.
+    /// The holder queries for all waiters.
     asking: Turn<Asking>,
 }
 
@@ -94,7 +94,7 @@ impl Waiter {
                 if let Some(result) = known.borrow_and_update().result() {
                     return result;
                 }
-                // The sender lives as long as somebody waits.
+                // The sender lives as long as a waiter exists.
                 if known.changed().await.is_err() {
                     return Err(TaskFailed::Disappeared);
                 }
@@ -103,7 +103,7 @@ impl Waiter {
         let ask = async {
             let mut asking = self.asking.lock().await;
             loop {
-                // Whoever has got what it wanted leaves no question of its own unanswered.
+                // A waiter with a result ends before it makes another query.
                 if let Some(result) = waiting.known.borrow().result() {
                     return result;
                 }
@@ -122,8 +122,7 @@ impl Waiter {
         result
     }
 
-    /// Asks once and tells everybody what came. What goes wrong is nobody's result: it is asked
-    /// again, unless asking again would not help.
+    /// Queries once and informs all waiters. A transient error is no result: the query is repeated.
     async fn ask(&self, vim: &Vim, asking: &mut Asking) {
         match self.try_ask(vim, &mut asking.question).await {
             Ok(()) => asking.failures = 0,
@@ -281,13 +280,13 @@ async fn deadline(
     }
 }
 
-/// Somebody who waits for a task.
+/// A waiter for one task.
 struct Waiting<'a> {
     waiter: &'a Waiter,
     vim: &'a Vim,
     task: &'a Task,
     known: watch::Receiver<Known>,
-    /// Whether whoever counts was told what came of it.
+    /// Whether the result was recorded in the metrics.
     told: bool,
 }
 

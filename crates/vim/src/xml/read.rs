@@ -14,7 +14,7 @@ use super::Element;
 /// What `xsi` stands for; servers choose other prefixes for it.
 const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
-/// Deeper than anything a vCenter says; a bound for those who are none.
+/// Deeper than any answer of a vCenter; a limit for servers of other kinds.
 const DEPTH_MAX: usize = 64;
 
 /// An answer that is no XML, or breaks off.

@@ -81,7 +81,7 @@ impl Writer {
 }
 
 /// XML cannot carry most control characters, not even escaped: a server refuses the whole request
-/// because of one. They are shown as what they are, unreadable.
+/// because of one. They are replaced by U+FFFD.
 fn allowed(text: &str) -> Cow<'_, str> {
     let refused = |c: char| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
     if text.contains(refused) {
