@@ -45,8 +45,7 @@ impl Form for KwokForm {
     }
 }
 
-/// KWOK's form. Go reads keys in any case, so files have both; keys it does not know are looked
-/// past, as there.
+/// KWOK's form. Go reads keys in any case, so files have both. Unknown keys are ignored, as in Go.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct KwokEntry {
@@ -62,7 +61,7 @@ struct KwokEntry {
     offerings: Vec<KwokOffering>,
 }
 
-/// An offering in KWOK's form; whether it says to be available does not matter, all of them are.
+/// An offering in KWOK's form. All offerings are available; the field for it is ignored.
 #[derive(Deserialize)]
 struct KwokOffering {
     #[serde(default, rename = "Price", alias = "price")]

@@ -1,4 +1,4 @@
-//! What Karpenter's KWOK provider adds to what is written about a type.
+//! The defaults that Karpenter's KWOK provider adds to a type.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{INSTANCE_CPU, INSTANCE_FAMILY, INSTANCE_MEMORY, INSTANCE_SIZE};
 /// Pods a node takes when the type does not say: Kubernetes' own default.
 const DEFAULT_PODS: i64 = 110;
 
-/// A type in KWOK's words.
+/// A type in KWOK's form.
 pub(crate) struct KwokType {
     pub(crate) name: String,
     pub(crate) architecture: String,

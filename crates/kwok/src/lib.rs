@@ -58,7 +58,7 @@ const CPUS: [i64; 12] = [1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256];
 const FAMILIES: [(&str, i64); 3] = [("c", 2), ("s", 4), ("m", 8)];
 /// Zones of the built-in types.
 const ZONES: [&str; 4] = ["test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"];
-/// What a spot instance costs of an on-demand one.
+/// The price of a spot instance as a share of the on-demand price.
 const SPOT_SHARE: f64 = 0.7;
 /// Pods a built-in type takes for each CPU, up to [`PODS_MAX`].
 const PODS_PER_CPU: i64 = 16;

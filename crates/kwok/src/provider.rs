@@ -1,8 +1,8 @@
 //! KWOK as a cloud: an instance is a Node object, made and removed through the API server.
 //!
-//! What Karpenter's KWOK provider writes on nodes is written here too, so that one can take over
-//! from the other. Two things are added: the name of a node follows from its claim, so that an
-//! instance that was made for a claim is found again after a crash, and an annotation says which
+//! Nodes get the same labels and annotations as from Karpenter's KWOK provider, so that either
+//! provider can take over. Two things are added: the name of a node follows from its claim, so that
+//! an instance that was made for a claim is found again after a crash, and an annotation says which
 //! claim that is.
 
 use std::{
@@ -40,9 +40,9 @@ use kube::{
 
 use crate::{KwokTypes, NODE_CLASS_GROUP, NODE_CLASS_KIND};
 
-/// What the provider's names of instances begin with.
+/// The scheme of provider ids.
 const PREFIX: &str = "kwok://";
-/// Label and annotation by which KWOK knows the nodes that it plays the kubelet of.
+/// Label and annotation by which KWOK recognizes the nodes that it simulates a kubelet for.
 const KWOK_NODE: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
 /// Label by which several KWOKs could share the nodes.
 const KWOK_PARTITION: (&str, &str) = ("kwok-partition", "a");
@@ -158,7 +158,7 @@ impl CloudProvider for Kwok {
         _class: &NodeClass,
         _inputs: Option<&ClassInputs>,
     ) -> Result<ClassStatus, CloudError> {
-        // There is nothing that could be wrong with one.
+        // KWOK's classes are always valid.
         Ok(ClassStatus::default())
     }
 
@@ -215,11 +215,11 @@ impl CloudProvider for Kwok {
             return Ok(Deletion::Gone);
         }
         let Some(node) = self.find(&name).await? else { return Ok(Deletion::Gone) };
-        // Another instance of this name is not meant.
+        // An instance of another claim with this name does not match.
         if !is_ours(&node) || marked(&node).is_some_and(|other| other.uid != claim.uid) {
             return Ok(Deletion::Gone);
         }
-        // The Node object is all there is of the instance, and whoever deletes it waits for us.
+        // The Node object is the whole instance, and its deletion waits for our finalizer.
         if node.metadata.deletion_timestamp.is_some() {
             return Ok(Deletion::Gone);
         }
@@ -392,20 +392,20 @@ fn is_ours(node: &Node) -> bool {
     id.starts_with(PREFIX) && is_of_class && !is_copy(node)
 }
 
-/// Whether a node carries the mark of another: somebody has created it from what that one says. The
-/// name of a node follows from its claim, and no two nodes have one name.
+/// Whether a node carries another node's mark, because it was created from that node's manifest. The
+/// name of a node is derived from its claim, and names are unique.
 fn is_copy(node: &Node) -> bool {
     let annotated = annotated(node).map(|claim| node_name(&claim));
     annotated.is_some_and(|name| node.metadata.name.as_deref() != Some(&name))
 }
 
-/// Whom a node was made for, as its mark says.
+/// The claim in a node's mark.
 fn annotated(node: &Node) -> Option<ClaimId> {
     let annotation = |key: &str| node.metadata.annotations.as_ref()?.get(key).cloned();
     Some(ClaimId { name: annotation(CLAIM_NAME)?, uid: annotation(CLAIM_UID)? })
 }
 
-/// Whom a node was made for: as its mark says, or, for nodes that Karpenter has made, as its owner.
+/// The claim of a node: from its mark, or from its owner for nodes that Karpenter made.
 fn marked(node: &Node) -> Option<ClaimId> {
     if let Some(claim) = annotated(node) {
         return Some(claim);
@@ -415,7 +415,7 @@ fn marked(node: &Node) -> Option<ClaimId> {
     Some(ClaimId { name: owner.name.clone(), uid: owner.uid.clone() })
 }
 
-/// The node as the claim's instance; a node of this name that is somebody else's is not.
+/// The node as the claim's instance. A foreign node with this name is an error.
 fn own(node: Node, claim: &ClaimId) -> Result<Instance, CloudError> {
     if marked(&node).is_some_and(|marked| marked == *claim) {
         return Ok(instance(node));

@@ -9,10 +9,10 @@ use joiner_core::{instance_type::Catalog, label::WellKnown};
 
 use crate::{NODE_CLASS, catalog, catalog_file::CatalogFile};
 
-/// What instances of KWOK can be like. Classes do not matter for it.
+/// The types of KWOK's instances. They are independent of classes.
 #[derive(Debug)]
 pub struct KwokTypes {
-    /// What pools have that no entry of the file names.
+    /// The types of pools that no entry of the file names.
     of_every_pool: Catalog,
     /// The list in a file, instead of Karpenter's.
     file: Option<CatalogFile>,
