@@ -129,7 +129,8 @@ fn check_context(file: &Kubeconfig, args: &ClusterArgs) -> Result<(), Failure> {
     Err(Failure::bad_input(format!("{said_by} {name:?} is not in {file}: {remedy}")))
 }
 
-/// The proxy that a kubeconfig names for a context's cluster. It counts whatever variables say.
+/// The proxy that a kubeconfig names for a context's cluster. It takes precedence over environment
+/// variables.
 fn proxy_of(file: &Kubeconfig, context: Option<&str>) -> Option<Result<Proxy, Failure>> {
     let name = context.or(file.current_context.as_deref())?;
     let context = file.contexts.iter().find(|context| context.name == name)?.context.as_ref()?;

@@ -253,7 +253,7 @@ async fn look_at_secret(client: &Client, secret: &SecretName) -> SecretSeen {
                 .collect(),
         ),
         (Ok(Ok(None)), Some(_)) => SecretSeen::Absent,
-        // The controller looks in its own namespace, and nobody says which that is.
+        // The controller's own namespace is unknown here.
         (Ok(Ok(None)), None) => SecretSeen::Unread(format!(
             "there is none in namespace {looked_in:?}, that of the kubeconfig's context; choose a \
              context of the controller's namespace, or write spec.userData.secretRef.namespace"

@@ -1,4 +1,4 @@
-//! `joiner plan --dump`: what was read of a cluster, for somebody who cannot reach it.
+//! `joiner plan --dump`: the data read from a cluster, for a reader without access to it.
 //!
 //! There are no Secrets in it, since none are read, and of what is read only the fields that a plan depends on.
 

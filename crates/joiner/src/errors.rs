@@ -39,7 +39,7 @@ const EXIT_BAD_INPUT: u8 = 2;
 const EXIT_VIOLATED: u8 = 1;
 /// The work was right but its result could not be written.
 const EXIT_OUTPUT: u8 = 1;
-/// What ran could not go on; whoever started it should start it again.
+/// The running command failed and should be restarted.
 const EXIT_ENDED: u8 = 1;
 
 /// Why a command could not do its work.

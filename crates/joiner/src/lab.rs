@@ -20,7 +20,7 @@ use crate::{
     output,
 };
 
-/// What callers present to a laboratory. It is no secret: whoever can reach the port may use it.
+/// The token of callers of a laboratory. It is no secret: access to the port is enough to use it.
 const TOKEN: &str = "joiner-lab";
 
 /// Uids and generated names are drawn from this, so that two runs of the same commands agree.
@@ -182,7 +182,7 @@ fn load(server: &Server, mut objects: Vec<(Place, Value)>) -> Result<(), Failure
     if problems.is_empty() { Ok(()) } else { Err(Failure::BadInput(problems)) }
 }
 
-/// Creates an object as somebody wrote it, or as another cluster has it.
+/// Creates an object from a manifest or from a dump of another cluster.
 pub(crate) fn create(server: &Server, caller: &Caller, mut object: Value) -> Result<(), Status> {
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));

@@ -44,7 +44,7 @@ pub(crate) fn talk(text: &str) {
     anstream::eprintln!("{text}");
 }
 
-/// Says what is being done, to people who wait for it.
+/// Reports progress to the waiting user.
 pub(crate) fn progress(text: &str) {
     if io::stderr().is_terminal() {
         talk(&format!("joiner: {text}"));

@@ -170,7 +170,8 @@ pub(crate) fn refuse(findings: &[Finding]) {
     }
 }
 
-/// Says which pools of a fixed number want instances: those are made whatever pods there are, and are in no plan.
+/// Says which pools of a fixed number want instances: those are made independently of pods, and are
+/// in no plan.
 fn tell_static_pools(objects: &Objects, snapshot: &Snapshot) {
     for pool in &objects.node_pools {
         let name = pool.metadata.name.as_deref().unwrap_or_default();

@@ -10,7 +10,7 @@ pub(crate) fn of(pod: &Pod) -> String {
     format!("{}/{}", pod.namespace, name(&pod.name, &pod.labels))
 }
 
-/// The workload's name, or the pod's own where it looks like nobody's.
+/// The workload's name, or the pod's own name where the pod has no workload.
 fn name<'n>(pod: &'n str, labels: &Labels) -> &'n str {
     let Some((stem, suffix)) = pod.rsplit_once('-') else { return pod };
     if suffix.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -194,7 +194,7 @@ fn path_of(program: Program, args: &E2eArgs, parts: &Parts) -> Result<PathBuf, F
 #[derive(Debug)]
 struct Start {
     store: PathBuf,
-    /// The folder that it is in, where nobody has asked to keep it.
+    /// The temporary folder of a cluster that is not kept.
     _forgotten: Option<TempDir>,
 }
 

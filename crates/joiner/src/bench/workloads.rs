@@ -347,7 +347,7 @@ fn full_nodes(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     diverse_pods(pods, random, add);
 }
 
-/// Teams with pools of their own, half of them closed to everybody else.
+/// Teams with their own pools, half of them closed to other teams.
 fn pools(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     const POOLS: usize = 20;
     for index in 0..POOLS {

@@ -1,4 +1,4 @@
-//! Those who watch: what they see, and what they are told.
+//! The viewers of the demonstration: their picture and their messages.
 
 use std::{cell::RefCell, convert::Infallible, rc::Rc};
 
@@ -27,7 +27,7 @@ pub(super) struct Audience {
     /// Where instances are made, if that can be looked into.
     estate: Option<Estate>,
     start: Timestamp,
-    /// The number of the next happening to tell, for those who read lines.
+    /// The number of the next happening to tell, for viewers of the line output.
     next_line: u64,
 }
 

@@ -21,14 +21,13 @@ use crate::{
     errors::{Failure, chain},
 };
 
-/// Instances that fall silent are replaced after a minute: nobody wants to watch for ten.
+/// Silent instances are replaced after one minute: ten minutes are too long for a demonstration.
 const REPAIR: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(1) },
     RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(1) },
 ];
 
-/// What cares for the laboratory's cluster, for ever, and counts what it does on a page of metrics.
-/// Its instances are KWOK's.
+/// Runs the engine on the laboratory's cluster forever, with its metrics. Its instances are KWOK's.
 pub(crate) fn control_loop(
     lab: &Lab,
     seed: u64,

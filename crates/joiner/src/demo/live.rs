@@ -112,7 +112,7 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
     let story = story(args.seed, args.provider);
     let told = async {
         play(&story, stage).await;
-        // After the story the cluster belongs to whoever watches.
+        // After the story the viewer controls the cluster.
         std::future::pending().await
     };
     let cloud = estate.as_ref().map(Estate::provider);
@@ -204,7 +204,7 @@ async fn page_listener(port: Option<u16>) -> Result<TcpListener, Failure> {
     })
 }
 
-/// The picture of the cluster, in whatever form.
+/// The picture of the cluster, in any form.
 struct Picture {
     clock: Clock,
     audience: Rc<RefCell<Audience>>,

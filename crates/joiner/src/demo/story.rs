@@ -35,7 +35,7 @@ pub(crate) struct Chapter {
     pub(crate) acts: Vec<Act>,
 }
 
-/// Something that somebody does to the cluster.
+/// An action of a user on the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Act {
     /// Creates an object.

@@ -34,8 +34,8 @@ use crate::{
 
 /// The name of the cluster, which its instances' names begin with.
 const CLUSTER: &str = "demo";
-/// The certificate of an authority whose key nobody has: instances are given its hash, and in a
-/// laboratory nobody checks it.
+/// The certificate of an authority without a private key. Instances get its hash, and the laboratory
+/// never checks it.
 const AUTHORITY: &str = include_str!("vsphere/ca.pem");
 
 /// A vCenter with the laboratory's instances.
@@ -146,12 +146,12 @@ impl Estate {
         }
     }
 
-    /// Somebody fills a datastore, but for what instances take that are being cloned.
+    /// Fills a datastore, except for the space of running clones.
     pub(super) fn fill(&self, datastore: &str) {
         self.vcenter.leave_free(datastore, 1).expect("the story names datastores of the inventory");
     }
 
-    /// Somebody deletes an instance. False if there is none of that name.
+    /// Deletes an instance as a user would. False if none has this name.
     pub(super) fn delete(&self, instance: &str) -> bool {
         self.vcenter.remove_vm(instance).is_ok()
     }

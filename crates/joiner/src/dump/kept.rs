@@ -195,7 +195,7 @@ static FIELDS: LazyLock<BTreeMap<String, Fields>> = LazyLock::new(|| {
     built_in.chain(classes).collect()
 });
 
-/// Takes out of an object what no plan depends on. Of a kind that nobody knows, only whether it can be used is kept.
+/// Removes the fields that no plan depends on. Of unknown kinds, only the readiness is kept.
 pub(super) fn cut(resource: &str, object: &mut Value) {
     match FIELDS.get(resource) {
         Some(fields) => fields.cut(object),

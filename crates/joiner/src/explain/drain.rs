@@ -28,7 +28,7 @@ pub(super) struct Answer<'j> {
     nodes: Vec<Drained<'j>>,
     /// Instances that would be made.
     replacements: &'j [PlannedClaim],
-    /// Whether the drain would come to its end without anybody's help.
+    /// Whether the drain would end without a user's help.
     completes: bool,
     /// How many pods would have no place.
     homeless: usize,

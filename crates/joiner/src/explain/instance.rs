@@ -53,7 +53,7 @@ pub(super) enum Verdict<'j> {
     Stays(&'j [Reason]),
     /// It is on its way out already, as the reasons say.
     Leaving(&'j [Reason]),
-    /// It is nobody's that we know, and none of our business.
+    /// It belongs to an unknown owner, so it is ignored.
     Foreign,
 }
 
@@ -168,7 +168,8 @@ impl Judged {
         joiner_plan::drain(snapshot, fleet, &self.settings.plan, instances)
     }
 
-    /// Where the pods of an instance would be if it went after all that is decided, whatever keeps it.
+    /// Where the pods of an instance would go if it were removed after all decided commands, ignoring
+    /// blockers.
     pub(super) fn without(&self, at: usize) -> Moves {
         let commands = &self.disruptions.commands;
         consider(&self.snapshot, &self.fleet, &self.settings.plan, commands, at)

@@ -39,7 +39,7 @@ struct Answer<'j> {
     /// What its drain waits for, if it is on its way out already.
     #[serde(skip_serializing_if = "Option::is_none")]
     drain: Option<drain::Answer<'j>>,
-    /// When it is too old and goes, whatever runs on it.
+    /// When it expires, regardless of its pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<Timestamp>,
     /// What the pool's budgets come to.

@@ -29,7 +29,7 @@ pub(super) struct PodPlace<'j> {
     /// What keeps it where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kept: Option<Kept>,
-    /// Whether nobody makes it again once it is evicted.
+    /// Whether no controller recreates it after an eviction.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     bare: bool,
 }

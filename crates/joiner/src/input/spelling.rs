@@ -1,5 +1,5 @@
-//! Fields that nobody reads. The API server drops what a CRD does not know, and whoever asks it to be strict is told; a
-//! misspelt field in a file would have no effect, and nobody would know.
+//! Unknown fields in files. The API server drops fields that a CRD does not define, and reports them
+//! in strict mode. A misspelt field in a file would have no effect without a message.
 
 use std::collections::BTreeMap;
 

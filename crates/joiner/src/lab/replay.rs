@@ -52,7 +52,7 @@ fn tell(seed: u64, args: &LabReplayArgs) -> Result<Told, Failure> {
     };
     let script = path.map(fs::read_to_string).transpose();
     let script = script.map_err(|error| refuse(format!("cannot be read: {error}")))?;
-    // A story takes hours, which pass at once where nobody but the story has anything to do.
+    // A story takes hours of virtual time, which pass at once while the cluster is idle.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)

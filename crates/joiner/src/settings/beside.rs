@@ -18,7 +18,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The settings of the controller that runs in a cluster, as far as it has any of its own. What is
-/// worth knowing goes to stderr; a cluster that cannot be reached is told by those who read it.
+/// worth knowing goes to stderr; the readers of an unreachable cluster report the error.
 pub(super) fn settings(cluster: &ClusterArgs) -> Values {
     let looking = async {
         let found = connection::find(cluster).await.ok()?;

@@ -14,7 +14,7 @@ use joiner_core::{
 use super::{Pods, shape, share, zone};
 use crate::text::{self, Align, Cell, DIM, GOOD, Table};
 
-/// More lines than this are folded by pool, shape and zone: nobody reads them one by one.
+/// More lines than this are folded by pool, shape and zone: longer lists are unreadable.
 const LINES_MAX: usize = 30;
 /// Width of the lists that `wide` prints below an instance.
 const WIDE: usize = 120;

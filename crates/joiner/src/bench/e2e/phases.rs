@@ -41,7 +41,7 @@ const COME_PER_SECOND: usize = 20;
 pub(super) const START: &str = "start";
 /// There is nothing to do.
 pub(super) const IDLE: &str = "idle";
-/// Pods come that nobody can help yet.
+/// Pods arrive that do not fit on any node yet.
 pub(super) const PILE_UP: &str = "pile-up";
 /// Pods get their instances.
 pub(super) const SCALE_OUT: &str = "scale-out";

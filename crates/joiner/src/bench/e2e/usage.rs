@@ -16,7 +16,7 @@ pub(super) struct Sample {
     pub(super) at: Instant,
     /// Bytes of memory that it has in RAM.
     pub(super) resident: u64,
-    /// Those of them that are no pages of files, so that nobody could take them away.
+    /// The anonymous part of them, which the kernel cannot reclaim like file pages.
     pub(super) anonymous: u64,
     /// The most bytes of memory that it has had at any moment, between samples too.
     pub(super) peak: u64,

@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn no_nodes_cost_nothing() {
         let fleet = Fleet::new(&[], &[], &[], None).unwrap();
-        // A sum of no floats is -0.0, which nobody wants to read.
+        // An empty sum of floats is -0.0, which would be printed.
         assert_eq!(format!("{} {} {}", fleet.nodes, fleet.price, fleet.cpu_requested), "0 0 0");
     }
 }

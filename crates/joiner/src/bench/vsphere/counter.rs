@@ -9,7 +9,7 @@ use joiner_vim::Observer;
 
 /// How tasks that make instances are called.
 const CLONE: &str = "CloneVM_Task";
-/// The question for news: one serves everybody who waits for something.
+/// The query for updates: one query serves all waiters.
 const NEWS: &str = "WaitForUpdatesEx";
 
 /// What was asked so far.

@@ -67,7 +67,7 @@ fn class(provider: DemoProvider) -> Value {
     }
 }
 
-/// Nobody takes virtual machines of one's own away again.
+/// On-premises virtual machines are never reclaimed.
 fn batch_capacity_type(provider: DemoProvider) -> &'static str {
     match provider {
         DemoProvider::Kwok => "spot",
@@ -136,8 +136,7 @@ pub(super) fn deployment(workload: &Workload, replicas: u64, provider: DemoProvi
     })
 }
 
-/// A Job whose pods all run at once, and for as long as they are let. Whatever dies under them, they
-/// are made again.
+/// A Job whose pods all run at once and without an end. Lost pods are made again.
 pub(super) fn job(workload: &Workload, pods: u64, provider: DemoProvider) -> Value {
     let mut template = template(workload, provider);
     template["spec"]["restartPolicy"] = "Never".into();

@@ -26,7 +26,7 @@ const REST_MAX: SignedDuration = SignedDuration::from_mins(10);
 /// not needed, and than a second look at them takes.
 const QUIET: SignedDuration = SignedDuration::from_secs(90);
 
-/// What a story is played on, and who watches.
+/// The cluster and the viewers of a story.
 #[derive(Clone, Debug)]
 pub(crate) struct Play {
     server: Server,
@@ -73,7 +73,7 @@ impl Play {
             Act::Scale { namespace, deployment, replicas } => {
                 let patch = json!({"spec": {"replicas": replicas}});
                 let key = Key::new(namespace, deployment);
-                // Whoever uses kubectl on the cluster may have deleted it, which is their story.
+                // A user of kubectl may have deleted it, which is allowed.
                 let _ = user.merge(&Resource::new("apps", "deployments"), &key, None, patch);
             }
             Act::DeleteJob { namespace, job } => delete_job(&user, &Key::new(namespace, job)),

@@ -78,8 +78,8 @@ fn taints(node: &Value) -> &[Value] {
     node["spec"]["taints"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Gives a node its provider id, its zone and its region, and lets pods in. Somebody else may have
-/// written meanwhile, or the node may be gone: the next change of it is looked at again.
+/// Gives a node its provider id, its zone and its region, and lets pods in. After a conflict, or if
+/// the node is gone, the next change is handled again.
 fn initialize(caller: &Caller, estate: &Estate, name: &str) {
     let (nodes, key) = (Resource::new("", "nodes"), Key::new("", name));
     let Ok(node) = caller.get(&nodes, &key) else { return };

@@ -1,4 +1,4 @@
-//! What a vCenter looks like, for those who watch.
+//! The picture of a vCenter for viewers.
 
 use joiner_sim_vcenter::{HostPicture, Picture, VmPicture};
 use joiner_view::{
