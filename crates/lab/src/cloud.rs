@@ -1,9 +1,9 @@
 //! The laboratory's cloud: a data centre with a few hosts, and a provider that makes instances there.
 //!
-//! A [`LabCloud`] makes its calls through a client's [`Connection`](crate::Connection): whatever can
-//! go wrong on the way to the API server can go wrong on the way to the cloud, a kill among it, and
-//! the history has every call. Where the instances come from is a [`DataCentre`]; what happens on
-//! them is their kubelets' business.
+//! A [`LabCloud`] makes its calls through a client's [`Connection`](crate::Connection): every fault
+//! of calls to the API server can also happen to calls to the cloud, kills included. The history has
+//! every call. Where the instances come from is a [`DataCentre`]; what happens on them is their
+//! kubelets' business.
 
 mod class;
 mod data_centre;

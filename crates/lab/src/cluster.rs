@@ -1,8 +1,8 @@
 //! The rest of a cluster: controllers, a scheduler and kubelets, all in one deterministic loop.
 //!
-//! Every part is a [`Controller`]: it takes note of changes, does what is due, and says when it
-//! wants to be asked again. The parts are asked one after the other, in a fixed order, until
-//! nobody changes anything; then the clock moves on.
+//! Every part is a [`Controller`]: it takes note of changes, does what is due, and says when it wants
+//! to be asked again. The parts run one after the other, in a fixed order, until none of them changes
+//! anything. Then the clock moves on.
 
 mod conditions;
 mod events;

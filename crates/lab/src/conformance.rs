@@ -7,7 +7,7 @@ use joiner_cloud::conformance::Mishap;
 
 use crate::faults::{Aim, Fault, Faults, Rule};
 
-/// Longer than anybody waits for an answer.
+/// Longer than every deadline of a call.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 impl From<Mishap> for Fault {

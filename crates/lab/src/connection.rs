@@ -25,7 +25,7 @@ use crate::{
     history::History,
 };
 
-/// Somebody who connects to the laboratory from outside; clones are the same client.
+/// A client that connects to the laboratory from outside; clones are the same client.
 #[derive(Clone, Debug)]
 pub struct Client {
     name: Arc<str>,
@@ -82,7 +82,7 @@ struct Life {
     calls: AtomicU64,
     /// Nothing that the process still has under way may have an effect.
     dead: AtomicBool,
-    /// Tells whoever runs the process that it was killed.
+    /// Signals the kill to the runner of the process.
     killed: Notify,
 }
 
@@ -160,7 +160,7 @@ impl Connection {
     }
 
     /// Makes a call to the laboratory's cloud, which is one of the client's calls as any other.
-    /// Takes note of what comes of it, and answers why nobody knows.
+    /// Records the outcome, and returns why the caller does not know it.
     pub(crate) async fn call_cloud<T>(
         &self,
         verb: &'static str,
@@ -193,7 +193,7 @@ impl Connection {
         }
     }
 
-    /// What goes wrong with a call that is made now.
+    /// The fault of a call that is made now.
     fn strike(&self, verb: &str, plural: &str, may_be_stale: bool) -> Option<Fault> {
         let at = self.clock.now();
         let call = Sighted { client: &self.client, verb, plural, at, may_be_stale };

@@ -1,8 +1,8 @@
 //! What a fresh instance makes of the text that its cloud gives it.
 //!
 //! As far as a node needs it: the text is decoded as cloud-init does it, the file that `kubeadm join`
-//! is given is looked up in it, and what stands there becomes the instance that [boots]. So whatever
-//! a provider forgets to write is missing on the node.
+//! is given is looked up in it, and what stands there becomes the instance that [boots]. So a field
+//! that a provider omits is missing on the node.
 //!
 //! [boots]: crate::cluster::instances::Instances::boot
 
@@ -22,9 +22,9 @@ use crate::cluster::instances::InstanceSpec;
 
 /// Stands where the guest puts the id that its firmware tells.
 const OWN_ID: &str = "@JOINER_PROVIDER_ID@";
-/// What a kubelet that waits for a cloud controller taints its node with.
+/// The taint of a kubelet that waits for a cloud controller.
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-/// Pods at most where nobody says how many.
+/// The default maximum of pods.
 const PODS_MAX: i64 = 110;
 /// Of an instance's memory, what firmware and kernel keep from the system: one part in so many.
 const KERNELS_PART: u64 = 25;
@@ -166,8 +166,8 @@ fn yaml(what: &str, text: &str) -> Result<Value, Confused> {
     serde_saphyr::from_str(text).map_err(|error| confused(format!("{what} is no YAML: {error}")))
 }
 
-/// Amounts in an argument such as `cpu=80m,memory=1Gi`, by name. Shares are no amounts, and nobody
-/// looks after disks here.
+/// Amounts in an argument such as `cpu=80m,memory=1Gi`, by name. Percentages are skipped, because
+/// disks are not simulated here.
 fn amounts(argument: Option<&str>, by: char) -> Result<Vec<(&str, Quantity)>, Confused> {
     let pairs = argument.unwrap_or_default().split(',').filter_map(|pair| pair.split_once(by));
     let amounts = pairs.filter(|(_, amount)| !amount.ends_with('%')).map(|(name, amount)| {

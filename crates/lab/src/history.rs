@@ -15,7 +15,7 @@ use serde_json::Value;
 /// One thing that happened.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// Somebody called the API server.
+    /// A call to the API server.
     Call(Call),
     /// An object changed.
     Change(Change),
@@ -23,7 +23,7 @@ pub enum Entry {
     Note {
         /// When.
         at: Timestamp,
-        /// To whom, such as `network` or the name of a process.
+        /// The affected part, such as `network` or the name of a process.
         who: Box<str>,
         /// What.
         what: Box<str>,
@@ -77,7 +77,7 @@ impl History {
         }
     }
 
-    /// Everything so far, for as long as nobody else writes: do not call the server meanwhile.
+    /// Everything so far. It holds a lock, so do not call the server meanwhile.
     pub fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -109,17 +109,17 @@ impl Lab {
         self.chance.fork(purpose)
     }
 
-    /// Somebody inside the laboratory to whom nothing ever happens.
+    /// A caller inside the laboratory that has no faults.
     pub fn caller(&self, name: &str) -> Caller {
         self.server.caller(name)
     }
 
-    /// Somebody who connects from outside, with everything that can go wrong on the way.
+    /// A client from outside, whose connection can have every fault.
     pub fn client(&self, name: &str) -> Client {
         Client::new(&self.server, name, self.faults.clone(), self.history.clone())
     }
 
-    /// Runs a program of somebody else while the cluster goes on, until the program ends.
+    /// Runs an external program while the cluster goes on, until the program ends.
     pub async fn beside<T>(&mut self, program: impl Future<Output = T>) -> T {
         let jumps = jumps(self.server.clock().clone(), self.faults.clone(), self.history.clone());
         let cluster = async {
@@ -148,7 +148,7 @@ impl Lab {
             let Some(due) = due.filter(|due| *due <= end) else { break };
             clock.sleep_until(due).await;
             if let Some(by) = jump_if_due(&clock, &self.faults, &self.history) {
-                // As much time passes as was asked for, whatever the clock says.
+                // The requested time passes, independently of faults of the clock.
                 end = end.saturating_add(by).unwrap_or(Timestamp::MAX);
             }
         }

@@ -14,9 +14,9 @@ use crate::{
 
 const RULE: &str = "evictions respect budgets";
 
-/// No eviction succeeds that leaves fewer healthy pods than a budget wants, none of an unhealthy
-/// pod whose budget has too few healthy ones already (unless the budget always allows that), and
-/// none before somebody has worked out what the budget as it is now wants.
+/// No eviction succeeds that leaves fewer healthy pods than a budget wants, none of an unhealthy pod
+/// whose budget has too few healthy ones already (unless the budget always allows that), and none
+/// before the controller has processed the current version of the budget.
 ///
 /// How many pods there should be is taken from the budget's status, since the server decides by it;
 /// what follows from that number is worked out here.
@@ -24,8 +24,8 @@ pub fn evictions_within_budgets(history: &History) -> Vec<Violation> {
     removals_within_budgets(history, evicted_by, is_eviction)
 }
 
-/// The same of pods that somebody deletes without asking their budgets. A program that drains nodes
-/// has no business with that, while workloads delete their own pods as they please.
+/// The same for pods that are deleted without an eviction. A program that drains nodes must evict,
+/// while workloads may delete their own pods.
 pub fn deletions_within_budgets(history: &History, caller: &str) -> Vec<Violation> {
     removals_within_budgets(history, deleted_by, |call| {
         is_deletion(call) && *call.caller == *caller

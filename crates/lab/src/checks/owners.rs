@@ -17,7 +17,7 @@ const PATIENCE_SECONDS: i64 = 60;
 /// An object by its resource and key.
 type Id = (String, Key);
 
-/// The objects of a replay and who owns whom.
+/// The objects of a replay and their owner references.
 #[derive(Debug, Default)]
 struct World {
     alive: BTreeMap<Id, Alive>,

@@ -17,7 +17,7 @@ use crate::history::{Entry, History};
 
 const RULE: &str = "disruptions respect budgets of pools";
 
-/// How long whoever disrupts instances may take to see that one is not ready.
+/// How long a disruption controller may take to notice an instance that is not ready.
 const SEEN_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// What a pool allows that says nothing.
 const USUAL: &str = "10%";

@@ -56,15 +56,15 @@ pub struct HostView {
 pub struct Guest {
     /// The cluster that it belongs to.
     pub cluster: String,
-    /// The instance; whom it was made for is a part of its mark.
+    /// The instance; its mark contains the claim that it was made for.
     pub instance: Instance,
     /// How long it takes to be gone after it was switched off.
     pub removal_delay: SignedDuration,
 }
 
 impl Guest {
-    /// Whether a cluster's mark on an instance of this name is its own: instances are called after their
-    /// claims, and whoever copies one copies its mark.
+    /// Whether a cluster's mark on an instance of this name is its own: instances are named after
+    /// their claims, and a copy of an instance copies its mark.
     pub(super) fn is_of(&self, cluster: &str, name: &str) -> bool {
         let claim = self.instance.claim.as_ref();
         self.cluster == cluster && claim.is_none_or(|claim| claim.name == name)
@@ -160,7 +160,7 @@ impl DataCentre {
         Ok((instance, host))
     }
 
-    /// Puts an instance somewhere with whatever mark, as somebody else would.
+    /// Adds a foreign instance with any mark.
     pub fn add(&self, guest: Guest, spec: InstanceSpec, host: &str) -> bool {
         let name = spec.name.clone();
         let booted = self.instances.boot(spec).is_ok();
@@ -183,7 +183,7 @@ impl DataCentre {
         }
     }
 
-    /// An instance by its name, whoever's it is.
+    /// An instance by its name, of any owner.
     pub fn find(&self, name: &str, now: Timestamp) -> Option<Guest> {
         self.settled(now).guests.get(name).map(|placed| placed.guest.clone())
     }
@@ -222,7 +222,7 @@ impl DataCentre {
         let mut rooms = self.rooms();
         rooms.guests.retain(|name, placed| {
             if placed.gone_at.is_some_and(|gone_at| gone_at <= now) {
-                // Somebody may have destroyed it before.
+                // It may already be destroyed.
                 drop(self.instances.destroy(name));
             }
             self.instances.get(name).is_some()

@@ -151,7 +151,7 @@ impl std::error::Error for InstanceError {}
 /// Something that goes wrong on an instance, until it is [healed](Instances::heal).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The kubelet stops; containers run on, but nobody hears of them.
+    /// The kubelet stops; containers run on, but their status is not reported.
     KubeletStopped,
     /// Nothing gets through between the instance and the API server.
     Partitioned,

@@ -262,8 +262,8 @@ impl Kubelets {
         self.report(key, &News { changed: true, gone: false, told }, now);
     }
 
-    /// Looks at all pods of a node again, and writes what they are: whoever watches nodes may have
-    /// said meanwhile that they are not ready.
+    /// Examines all pods of a node again and writes their status: the node controller may have marked
+    /// them as not ready.
     fn look_at_pods_of(&mut self, node: &str, now: Timestamp) {
         let pods = self.by_node.get(node).cloned().unwrap_or_default();
         for key in pods {

@@ -1,4 +1,4 @@
-//! What a pod asks of its node.
+//! The resource requests of pods.
 
 use joiner_core::{
     quantity::Quantity,
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::selection::list;
 
-/// A list of resources. The server has refused whatever is no quantity.
+/// A list of resources. The server has refused invalid quantities.
 pub(crate) fn resources(value: &Value) -> Resources {
     let pairs = value.as_object().into_iter().flatten();
     pairs
@@ -22,7 +22,7 @@ pub(crate) fn resources(value: &Value) -> Resources {
         .collect()
 }
 
-/// What a container asks for: a limit without a request is one.
+/// The requests of a container: a limit without a request counts as a request.
 fn of_container(container: &Value) -> Resources {
     let own = &container["resources"];
     resources(&own["limits"]).overlaid(&resources(&own["requests"]))

@@ -268,8 +268,8 @@ impl Scheduler {
                 self.news.pods = true;
             }
             Err(_) => {
-                // Whoever deleted or bound it in the meantime is seen as a change soon; any other
-                // trouble passes.
+                // A concurrent deletion or binding soon arrives as a change; other errors are
+                // transient.
                 self.state.unassign(&pod.key);
                 self.queue.retry(&pod.key);
             }

@@ -1,11 +1,10 @@
 //! What a real cluster's controller manager does for nodes and pods: it makes pods for workloads,
-//! clears away what nobody owns, watches over nodes and keeps the books of disruption budgets.
+//! collects garbage, monitors nodes and updates the status of disruption budgets.
 //!
-//! All of it is one [`Controller`] with parts, as it is one program in a real cluster: pods and
-//! nodes are read once per change and indexed once (`world`), and every part looks at the same
-//! picture. The loop hands over every change, including our own writes, before anybody acts
-//! again. So the picture is never older than what a part did itself, and none of the bookkeeping
-//! is needed by which the real controllers wait for their own writes to come back.
+//! All of it is one [`Controller`] with parts, as it is one program in a real cluster: pods and nodes
+//! are read once per change and indexed once (`world`), and every part looks at the same picture. The
+//! loop delivers every change, including our own writes, before a part acts again. So the picture
+//! always contains a part's own writes. The expectations of the real controllers are not needed.
 
 mod attach;
 mod budgets;
@@ -48,9 +47,9 @@ struct Manager {
     parts: Vec<Box<dyn Part>>,
 }
 
-/// The controllers that a cluster needs beside its scheduler and kubelets, in the order in which
-/// they act: first what others depend on (namespaces, the state of nodes), then those who make
-/// objects from the outside in, and those who clear away last.
+/// The controllers that a cluster needs beside its scheduler and kubelets, in the order in which they
+/// act: first controllers that others depend on (namespaces, the state of nodes), then controllers
+/// that make objects, owners first. Garbage collection comes last.
 pub fn controllers(server: &Server) -> Vec<Box<dyn Controller>> {
     let parts: Vec<Box<dyn Part>> = vec![
         Box::new(namespaces::Namespaces::new(server)),

@@ -29,8 +29,8 @@ const LEASES: &str = "kube-node-lease";
 /// For how long a kubelet renews its lease.
 const LEASE_SECONDS: i64 = 40;
 /// How often a renewal is written. Kubelets renew every 10 seconds; here every fourth renewal is
-/// written, and the last one before a kubelet falls silent. Whoever waits for silence, which takes
-/// 50 seconds, notices it at the same time, and a quiet day has a quarter of the writes.
+/// written, and the last one before a kubelet falls silent. Silence is detected after 50 seconds, so
+/// the detection time is the same with a quarter of the writes.
 const LEASE_WRITTEN_EVERY: SignedDuration = SignedDuration::from_secs(40);
 /// How often a kubelet writes a status in which nothing changed.
 const STATUS_EVERY: SignedDuration = SignedDuration::from_mins(5);
@@ -72,7 +72,8 @@ impl Kubelet {
         self.joined && !self.stopped && !self.partitioned
     }
 
-    /// Why a pod cannot run here, beside pods that use this much: whoever bound it did not look.
+    /// Why a pod cannot run here beside pods that use this much. It may have been bound without a
+    /// check.
     pub(super) fn refusal(&self, run: &Run, used: &Resources) -> Option<End> {
         let seen = self.seen.as_ref()?;
         if !run.selection.allows(&self.spec.name, &seen.labels) {
@@ -232,7 +233,7 @@ impl Kubelets {
         let registered = reached
             && match self.api.caller.create(&self.api.nodes, node(&kubelet.spec)) {
                 Ok(_) => true,
-                // It was here before, or somebody made the Node for it.
+                // The Node existed before, or another program created it.
                 Err(status) => status.reason == "AlreadyExists",
             };
         if !registered {
@@ -368,7 +369,7 @@ impl Kubelets {
         if whole {
             let instance = instance_status(&kubelet.spec, &kubelet.address, kubelet.boots);
             for (field, own) in instance.as_object().into_iter().flatten() {
-                // What somebody wrote for a simulated node stays.
+                // The values of a simulated node's manifest stay.
                 let missing = match field.as_str() {
                     "nodeInfo" => {
                         current[field]["kubeletVersion"].as_str().is_none_or(str::is_empty)

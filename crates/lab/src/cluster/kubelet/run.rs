@@ -241,7 +241,7 @@ impl Run {
             .filter(|rate| rate.is_finite() && *rate > 0.0)
             .map(|rate| {
                 let hours = -(1.0 - self.chance.ratio()).ln() / rate;
-                // Beyond a century nobody looks.
+                // Times are limited to a century.
                 let millis = (hours.min(876_000.0) * 3_600_000.0) as i64;
                 later(now, SignedDuration::from_millis(millis.max(1)))
             });

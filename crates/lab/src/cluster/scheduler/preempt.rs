@@ -95,8 +95,8 @@ impl Candidate {
     }
 }
 
-/// Whom to push out of a node so that a pod has room: as few and as unimportant as possible.
-/// Fails with what would still be in the way, or with nothing when there is nobody to push out.
+/// The victims on a node that make room for a pod: as few and of as low priority as possible. Fails
+/// with the remaining obstacles, or with nothing where there are no victims.
 fn candidate(
     state: &mut State,
     pod: &Pod,
@@ -136,7 +136,7 @@ fn candidate(
         state.assign(Arc::clone(victim), &name);
     }
     if victims.is_empty() {
-        // Nobody had to go after all: the pod fits as it is and is simply tried again.
+        // No victim was needed: the pod fits now and is tried again.
         return Err(None);
     }
     victims.sort_by_key(|other| (Reverse(other.priority), other.created, other.key.clone()));

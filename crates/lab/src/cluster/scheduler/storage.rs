@@ -176,7 +176,7 @@ impl Storage {
         self.volumes.get(claim.volume.as_deref()?)
     }
 
-    /// Whether a claim for one pod only is used by another one, on whatever node.
+    /// Whether a claim for a single pod is used by another pod, on any node.
     fn is_in_use(&self, pod: &Pod, needs: &Needs<'_>) -> bool {
         let single = needs.bound.iter().chain(needs.waiting.iter().map(|(claim, _)| claim));
         let single = single.filter(|claim| claim.is_for_one_pod());

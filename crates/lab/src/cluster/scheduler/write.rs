@@ -121,8 +121,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Sets a condition, and whatever else, in a pod's status if it is not there yet. A pod that
-    /// changed meanwhile is left as it is: the change brings it back here.
+    /// Sets a condition and other fields in a pod's status if they are missing. A pod that changed
+    /// meanwhile is left as it is: the change brings it back here.
     fn patch_status(&self, key: &Key, condition: Value, mut patch: Value, now: Timestamp) {
         let Ok(object) = self.caller.get(&self.pods, key) else { return };
         let value = object.value();

@@ -27,7 +27,7 @@ use super::{
 
 /// How long the controller waits for a node to say that a volume is no longer mounted.
 const WAIT_FOR_UNMOUNT_SECONDS: i64 = 360;
-/// The taint of a node that an administrator declared dead: nobody waits for it.
+/// The taint of a node that an administrator declared dead: detaching does not wait for it.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// The controller of attachments.

@@ -124,7 +124,7 @@ impl Budgets {
     fn scale(&self, pods: &[&Arc<Pod>]) -> Result<i64, String> {
         let mut owners = BTreeMap::new();
         for pod in pods {
-            // Pods of nobody count for nothing; Kubernetes warns and goes on, too.
+            // Pods without an owner do not count; Kubernetes also warns and goes on.
             let Some(uid) = &pod.controller else { continue };
             let Some(scale) = self.scales.get(uid) else {
                 return Err(format!(

@@ -218,7 +218,7 @@ impl DaemonSets {
         if until > now {
             return Some(until);
         }
-        // Whoever held out for twice the longest pause starts over.
+        // The pause is reset after twice its maximum without a failure.
         let forgiven = now.duration_since(since) > LONGEST_PAUSE.saturating_mul(2);
         let doubled = if forgiven || pause.is_zero() {
             FIRST_PAUSE

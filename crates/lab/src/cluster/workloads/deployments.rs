@@ -103,7 +103,7 @@ impl Deployments {
         let wanted = Wanted::of(&object);
         let sets = self.claim(&deployment)?;
         let template = fingerprint(&without_hash(object["spec"]["template"].clone()));
-        // Of two with the same template the older one counts, so that everybody agrees.
+        // Of two with the same template the older one counts, so that the choice is stable.
         let new = sets.iter().find(|set| set.template == template).cloned();
         let old = sets
             .into_iter()

@@ -67,7 +67,7 @@ impl About {
 /// Messages and when they were told, the oldest first.
 type Recent = VecDeque<(Timestamp, String)>;
 
-/// Somebody who tells events.
+/// A source of events.
 #[derive(Debug)]
 pub(super) struct Recorder {
     inner: events::Recorder,
@@ -97,7 +97,7 @@ impl Recorder {
         self.tell(about, Tone::Normal, reason, message, now);
     }
 
-    /// Tells that somebody should look.
+    /// Writes a warning event.
     pub(super) fn warning(
         &mut self,
         about: &About,

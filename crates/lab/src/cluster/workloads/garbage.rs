@@ -1,7 +1,7 @@
-//! Clearing away what nobody owns.
+//! The garbage collector.
 //!
-//! Everything goes by uid: an owner whose uid is not there is absent, whatever else has its name.
-//! The loop shows all objects before anybody acts, so what was not seen is not there.
+//! Owners are identified by uid: an owner with an unknown uid is absent, even if another object has
+//! its name. The loop delivers all objects before a part acts, so an unseen object does not exist.
 
 pub(super) mod pods;
 

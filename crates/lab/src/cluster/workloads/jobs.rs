@@ -129,7 +129,7 @@ impl Run {
         moment(self.status["startTime"].as_str())
     }
 
-    /// How it was decided to end, if it was. That stands, whatever its pods do on their way out.
+    /// The decided outcome, if any. It stays, independently of pods that are still ending.
     fn decided(&self) -> Option<End> {
         if is_true(&self.status, "SuccessCriteriaMet") {
             return Some(End::Success);
@@ -236,7 +236,7 @@ impl Jobs {
             .or_else(|| decide::end(&run.wanted, run.counts, run.started(), now));
         let mut next = None;
         if job.owning.deleting {
-            // Whoever deletes the Job deletes its pods.
+            // The deletion of the Job also deletes its pods.
         } else if let Some(end) = run.ended.clone() {
             self.finish(&mut run, &end, now)?;
         } else if run.wanted.suspended {
@@ -249,9 +249,9 @@ impl Jobs {
         Ok(next)
     }
 
-    /// Brings the books up to date: every pod that has come to its end counts once, whatever
-    /// happens to it or to this program. A pod is first noted as not yet counted, then its
-    /// finalizer goes, then it is counted.
+    /// Brings the books up to date: every finished pod counts once, even if it is deleted or this
+    /// program restarts. A pod is first noted as not yet counted, then its finalizer goes, then it is
+    /// counted.
     fn count(&mut self, run: &mut Run, now: Timestamp) {
         let policy = run.object["spec"]["podFailurePolicy"].clone();
         let mut noted = [true, false].map(|good| {

@@ -99,13 +99,13 @@ impl<T: Owner> Owners<T> {
         self.by_key.values()
     }
 
-    /// Those of a namespace who select something with these labels.
+    /// The owners in a namespace whose selectors match these labels.
     pub(super) fn selecting(&self, namespace: &str, labels: &Labels) -> BTreeSet<Key> {
         self.selectors.selecting(namespace, labels)
     }
 
-    /// Those who have to look again because a pod changed: the one that controls it, or those who
-    /// might adopt it.
+    /// The owners to examine again after a change of a pod: its controller, or the owners that might
+    /// adopt it.
     pub(super) fn concerned(&self, pod: &Both<Pod>) -> BTreeSet<Key> {
         let mut keys = BTreeSet::new();
         for pod in pod.each() {
@@ -136,8 +136,8 @@ impl PodMaker {
         }
     }
 
-    /// The pods that an owner controls, after it has taken in those that it selects and that
-    /// nobody controls, and let go of those that it no longer selects.
+    /// The pods that an owner controls, after adopting matching orphans and releasing pods that no
+    /// longer match.
     pub(super) fn claim<T: Owner>(
         &self,
         world: &World,
@@ -190,8 +190,8 @@ impl PodMaker {
         Ok(())
     }
 
-    /// Makes pods until one is refused, and tells about each. Nobody makes more than a few hundred
-    /// at a time: the rest follows when these are there.
+    /// Makes pods until one is refused, and tells about each. A few hundred are made at a time: the
+    /// rest follows when these exist.
     pub(super) fn create(
         &mut self,
         about: &About,
@@ -241,7 +241,7 @@ impl PodMaker {
                     let message = format!("Deleted pod: {}", pod.key.name);
                     self.recorder.normal(about, "SuccessfulDelete", &message, now);
                 }
-                // Somebody else was faster.
+                // Another controller was faster.
                 Err(status) if status.code == 404 || status.code == 409 => {}
                 Err(status) => {
                     let message = format!("Error deleting: {status}");

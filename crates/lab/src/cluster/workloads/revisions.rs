@@ -23,7 +23,7 @@ pub(super) const REVISION_LABEL: &str = "controller-revision-hash";
 /// The letters and digits of hashes in names: no vowels, so that no word comes out.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A number that is equal for equal values (FNV-1a), whatever the order of their fields.
+/// A number that is equal for equal values (FNV-1a), independent of the order of their fields.
 pub(super) fn fingerprint(value: &Value) -> u64 {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     hash.value(value);

@@ -202,7 +202,7 @@ impl World {
         self.controlled.get(uid).into_iter().flatten().map(|key| &self.pods[key])
     }
 
-    /// The pods of a namespace that nobody controls.
+    /// The pods of a namespace without a controller.
     pub(super) fn uncontrolled_in(&self, namespace: &str) -> impl Iterator<Item = &Arc<Pod>> {
         self.uncontrolled
             .range(Key::new(namespace, "")..)

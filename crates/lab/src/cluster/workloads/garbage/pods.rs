@@ -1,5 +1,5 @@
-//! Clearing away pods that nobody else would: on nodes that are gone or out of service, and
-//! finished ones beyond a number.
+//! The pod garbage collector: removes pods of missing or out-of-service nodes, and finished pods
+//! above a limit.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -126,7 +126,7 @@ impl Part for PodGarbage {
         }
         let surplus = self.finished.len().saturating_sub(FINISHED_KEPT);
         for (_, key) in self.finished.iter().take(surplus) {
-            // Whatever is refused is tried again with the next change.
+            // Refused deletions are repeated with the next change.
             if let Some(pod) = world.pod(key).filter(|pod| pod.deleted.is_none()) {
                 let _ = self.remove(pod);
             }

@@ -1,5 +1,5 @@
-//! How fast nodes are declared lost. One node after the other, so that a fault of the network or
-//! of a whole zone does not empty the cluster before somebody can look.
+//! How fast nodes are declared lost. One node after the other, so that a fault of the network or of a
+//! whole zone does not empty the cluster before an administrator can react.
 
 use std::collections::BTreeMap;
 

@@ -17,16 +17,16 @@ pub(super) struct Wanted {
     pub(super) replicas: i64,
     /// Pods are made and deleted without waiting for their neighbours.
     pub(super) parallel: bool,
-    /// Pods are replaced by a new version only when somebody deletes them.
+    /// Pods are replaced by a new version only after they were deleted.
     pub(super) on_delete: bool,
     /// Pods below this place keep the version before.
     pub(super) partition: i64,
     /// How many pods an update may leave out of work.
     pub(super) max_unavailable: i64,
     pub(super) min_ready_seconds: i64,
-    /// The name of the revision that everybody had.
+    /// The name of the current revision.
     pub(super) current: String,
-    /// The name of the revision that everybody is to have.
+    /// The name of the update revision.
     pub(super) update: String,
     /// How many pods have the current revision.
     pub(super) current_replicas: i64,
