@@ -25,7 +25,7 @@ pub(crate) struct About {
 
 /// Memory comes in pieces of this size.
 const MEMORY_STEP_MIB: u64 = 4;
-/// What no VM can have more of.
+/// The limits of every VM.
 const CPUS_MAX: u32 = 768;
 const MEMORY_MAX_MIB: u64 = 24 << 20;
 
@@ -145,7 +145,7 @@ fn allocation(own: &mut Allocation, spec: Option<&Element>) {
     }
 }
 
-/// What somebody needs who makes a change, besides the right to the VM.
+/// The privileges for a change, besides access to the VM.
 pub(crate) fn privileges(spec: &Element) -> Vec<&'static str> {
     let mut needed = Vec::new();
     for child in &spec.children {

@@ -1,4 +1,4 @@
-//! What has changed since when, so that those who wait look at nothing else.
+//! The index of changes, so that waiting clients examine changed objects only.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 

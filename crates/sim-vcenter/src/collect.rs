@@ -64,7 +64,7 @@ impl Collectors {
         self.filters.remove(&filter).is_some()
     }
 
-    /// Lets whoever waits at a collector go.
+    /// Ends the waits at a collector.
     pub(crate) fn cancel(&mut self, collector: Ref, session: &str) {
         let key = (collector, session.to_owned());
         self.waiters.entry(key).or_default().cancelled += 1;

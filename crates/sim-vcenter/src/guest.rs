@@ -1,4 +1,4 @@
-//! What happens in VMs, for those who make something of it.
+//! The events in VMs, for the simulation of their guests.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub enum GuestEvent {
         /// Its BIOS uuid.
         uuid: String,
     },
-    /// A VM is off, whoever did it; also before it is destroyed.
+    /// A VM was switched off by any caller; also sent before it is destroyed.
     PoweredOff {
         /// The VM's name.
         name: String,

@@ -38,7 +38,7 @@ fn missing(kind: &'static str, name: &str) -> NoSuchObject {
 }
 
 impl VCenter {
-    /// Cuts a host off, or lets it come back. Its VMs run on, but nobody can do anything to them.
+    /// Cuts a host off, or lets it come back. Its VMs run on, but calls about them fail.
     pub fn connect_host(&self, name: &str, connected: bool) -> Result<(), NoSuchObject> {
         self.change_host(name, |host| host.connected = connected)
     }
@@ -48,7 +48,7 @@ impl VCenter {
         self.change_host(name, |host| host.maintenance = maintenance)
     }
 
-    /// Leaves this much room on a datastore, as if somebody else had used the rest.
+    /// Leaves this much room on a datastore, as if foreign data used the rest.
     pub fn leave_free(&self, datastore: &str, gib: u64) -> Result<(), NoSuchObject> {
         self.change_datastore(datastore, |own| {
             own.used_bytes = own.capacity_bytes.saturating_sub(gib << 30);
@@ -126,7 +126,7 @@ impl VCenter {
         })
     }
 
-    /// Removes a VM, running or not, as somebody does who is in the user interface.
+    /// Removes a VM, running or not, as a user does in the user interface.
     pub fn remove_vm(&self, name: &str) -> Result<(), NoSuchObject> {
         self.look(|world| {
             let vm = find(world, Kind::VirtualMachine, name)?;

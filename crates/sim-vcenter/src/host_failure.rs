@@ -9,9 +9,9 @@ use crate::{
 };
 
 impl VCenter {
-    /// A host fails: what runs on it stops, and nobody can do anything to it. With HA its VMs are
-    /// started on other hosts after a while, as far as there is room; otherwise they stay off until
-    /// somebody starts them.
+    /// A host fails: its VMs stop, and calls about them fail. With HA, its VMs are started on other
+    /// hosts after a while, as far as there is room. Otherwise they stay off until a caller starts
+    /// them.
     pub fn fail_host(&self, name: &str) -> Result<(), NoSuchObject> {
         self.look(|world| {
             let host = find(world, Kind::HostSystem, name)?;
@@ -46,7 +46,7 @@ impl World {
     pub(crate) fn restart(&mut self, vm: Ref, run: u32) {
         let waits = self.estate.vms.get(&vm).filter(|own| own.power == Power::Off);
         let Some(own) = waits.filter(|own| own.runs == run) else { return };
-        // Whoever does something to it may yet fail, and then it has to be started all the same.
+        // The current task may still fail, and then the VM must be started anyway.
         if own.busy.is_some() || self.power_on(vm, None).is_err() {
             self.plan(self.behaviour.durations.restart, Due::Restart(vm, run));
         }

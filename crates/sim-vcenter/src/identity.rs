@@ -12,7 +12,7 @@ pub(crate) struct Identities {
 }
 
 impl Identities {
-    /// A uuid that nobody else has.
+    /// A unique UUID.
     pub(crate) fn uuid(&mut self, purpose: &str) -> String {
         self.drawn += 1;
         uuid(&format!("{purpose} {}", self.drawn))

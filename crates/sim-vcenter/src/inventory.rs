@@ -75,7 +75,7 @@ pub struct StoragePolicy {
     pub datastores: Vec<String>,
 }
 
-/// Somebody who may log in.
+/// An account that may log in.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// The name.
@@ -97,7 +97,7 @@ impl Account {
         Self { grants: Some(Vec::new()), ..Self::administrator(user, password) }
     }
 
-    /// Lets the account do more. Whatever is granted on an object, it may be seen and read.
+    /// Lets the account do more. Every grant on an object includes the right to read it.
     pub fn grant(mut self, on: &str, propagate: bool, privileges: &[&str]) -> Self {
         let privileges = privileges.iter().map(|&id| id.to_owned()).collect();
         let grant = Grant { on: on.to_owned(), propagate, privileges };

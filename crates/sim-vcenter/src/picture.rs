@@ -1,4 +1,4 @@
-//! What a vCenter looks like at a moment, for pictures and for tests.
+//! A picture of a vCenter at one moment, for views and for tests.
 
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ pub struct VmPicture {
     pub datastore: String,
     /// The files of its disks.
     pub disks: Vec<String>,
-    /// Storage policies of its own files and of each disk; none where nobody asked for one.
+    /// Storage policies of its own files and of each disk; none where none was requested.
     pub policies: Vec<Option<String>>,
 }
 

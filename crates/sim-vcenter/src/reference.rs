@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     ContainerView,
     ListView,
     PropertyFilter,
-    /// There is one that everybody has from the start, and those that sessions make.
+    /// One instance always exists, and sessions create more.
     PropertyCollector,
     ServiceInstance,
     SessionManager,
@@ -127,7 +127,7 @@ impl Kind {
             || KINDS.iter().any(|(kind, ..)| kind.is(name))
     }
 
-    /// Whether there is one of this kind that everybody has from the start.
+    /// Whether one instance of this kind always exists.
     pub(crate) fn exists_once(self) -> bool {
         self >= Self::PropertyCollector
     }

@@ -14,7 +14,7 @@ use crate::{
     reference::Ref,
 };
 
-/// Who asks: a session, or nobody if its key is empty.
+/// The session of the caller; an empty key means no session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Viewer {
     pub(crate) session: String,
@@ -45,18 +45,18 @@ impl Session {
     }
 }
 
-/// What became of a session that somebody presents.
+/// The state of a presented session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// It is there.
     Live(Viewer),
     /// It was there.
     Expired,
-    /// Nobody has heard of it, or none was presented.
+    /// It is unknown, or none was presented.
     Unknown,
 }
 
-/// Why nobody could log in.
+/// Why a login failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Refused {
     Login(Fault),
@@ -73,9 +73,9 @@ pub(crate) struct Sessions {
     accounts: Vec<AccountState>,
     live: BTreeMap<String, Session>,
     over: Vec<String>,
-    /// Sessions only ever end later than it was thought, so nobody need look before.
+    /// The end of a session only moves to later times, so no check is needed before.
     none_ends_before: Duration,
-    /// Those that ended since somebody asked; what they made can go.
+    /// The sessions that ended since the last call; their objects can be removed.
     ended: Vec<String>,
     identities: Identities,
 }
@@ -278,7 +278,7 @@ impl Sessions {
     /// Whether an object is there for an account at all.
     pub(crate) fn may_see(&self, viewer: &Viewer, estate: &Estate, object: Ref) -> bool {
         let limited = self.accounts.get(viewer.account).is_some_and(|state| state.grants.is_some());
-        // What is no entity of the inventory is there for everybody.
+        // Objects outside of the inventory are visible to every session.
         !limited
             || !(object.kind.is_entity() || estate.snapshots.contains_key(&object))
             || self.privileges(viewer, estate, object).is_some()

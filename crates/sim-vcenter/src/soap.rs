@@ -33,7 +33,7 @@ pub(crate) struct Call {
     version: Option<String>,
 }
 
-/// What goes wrong inside of a call.
+/// The errors inside of a call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inside {
     pub(crate) fault: Option<Fault>,
@@ -90,7 +90,7 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
 }
 
 impl World {
-    /// Who calls, or the answer to somebody who may not.
+    /// The session of the caller, or the fault for a caller without access.
     pub(crate) fn admit(&mut self, call: &Call) -> Result<Viewer, Answered> {
         let name = &call.element.name;
         if let Some(version) = &call.version {
@@ -236,7 +236,7 @@ fn xml(status: StatusCode, text: String) -> Response<Bytes> {
     response
 }
 
-/// The answer to somebody who sent no call.
+/// The answer to a request that is not a call.
 pub(crate) fn unreadable(problem: &str) -> Answered {
     failed(&Fault::new("InvalidRequest", problem))
 }

@@ -67,7 +67,7 @@ impl State {
 }
 
 impl Task {
-    /// Clones can be cancelled, and whatever has not begun.
+    /// Clones and queued tasks can be cancelled.
     pub(crate) fn is_cancelable(&self) -> bool {
         match self.state {
             State::Queued => true,
@@ -86,7 +86,7 @@ impl Task {
 pub(crate) struct Tasks {
     all: BTreeMap<Ref, Task>,
     made: u32,
-    /// Those whose turn came while their host had no room, first come first served.
+    /// The queue of tasks whose host had no room, first come first served.
     waiting: VecDeque<Ref>,
     /// What hosts have given away.
     units: BTreeMap<Ref, u32>,
@@ -192,7 +192,7 @@ impl World {
         task.job.units(&self.behaviour, &self.estate)
     }
 
-    /// Whether somebody waits for room on a host.
+    /// Whether a task waits for room on a host.
     fn is_waited_for(&self, host: Ref) -> bool {
         let waiting = self.tasks.waiting.iter().filter_map(|task| self.tasks.get(*task));
         waiting.filter_map(|task| self.wants(task)).any(|(wanted, _)| wanted == host)
@@ -281,7 +281,7 @@ impl World {
             && let Some(given) = self.tasks.units.get_mut(&host)
         {
             *given = given.saturating_sub(units);
-            // Those who still find no room line up again in the same order.
+            // Tasks that still find no room keep their order in the queue.
             for waiting in std::mem::take(&mut self.tasks.waiting) {
                 self.start_task(waiting);
             }

@@ -45,8 +45,8 @@ impl VCenter {
         Ok(Self(Simulation::new(world, clock)))
     }
 
-    /// Tells somebody what happens to guests from now on. Things happen when they are due while
-    /// somebody [runs](Self::run) this vCenter, and at the next call otherwise.
+    /// Sets the receiver of guest events. Events happen on time while this vCenter [runs](Self::run),
+    /// and at the next call otherwise.
     pub fn on_guest(&self, hook: impl Fn(&GuestEvent) + Send + Sync + 'static) {
         self.0.on_event(hook);
     }
@@ -57,7 +57,7 @@ impl VCenter {
     }
 
     /// Serves this vCenter on any free port of the loopback interface, in plain text or with a
-    /// certificate that nobody has signed.
+    /// self-signed certificate.
     pub async fn serve(&self, tls: bool) -> Result<Serving, ServeError> {
         serve(self.clone(), tls.then_some("vcenter.example")).await
     }

@@ -1,8 +1,8 @@
 //! The whole state of a vCenter, and how it moves on with time.
 //!
-//! Nothing here waits. What will happen is on the agenda, and whoever looks at the world first lets
-//! it catch up with the clock: everything that was due happens in order, each at its own time. So
-//! it does not matter who looked when, only what was asked.
+//! Nothing here waits. What will happen is on the agenda, and every access first lets the world catch
+//! up with the clock. All due events happen in order, each at its own time. So it does not matter who
+//! looked when, only what was asked.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub(crate) enum Due {
     GuestUp(Ref, u32),
     /// A guest has shut itself down.
     GuestDown(Ref, u32),
-    /// A VM whose host failed is started elsewhere, if nobody has started it since.
+    /// A VM whose host failed is started elsewhere, unless it was started since.
     Restart(Ref, u32),
 }
 

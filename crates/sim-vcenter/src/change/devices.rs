@@ -69,7 +69,7 @@ pub(crate) fn destroyed_files(devices: &[Device], spec: &Element) -> Vec<String>
     files.collect()
 }
 
-/// What somebody needs for a change of a device.
+/// The privileges for a change of a device.
 pub(super) fn privilege(change: &Element) -> &'static str {
     let kind = change.child("device").and_then(|device| device.instance_type.as_deref());
     match (kind, change.text_of("operation")) {

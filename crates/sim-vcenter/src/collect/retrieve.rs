@@ -117,7 +117,7 @@ pub(crate) fn all_missing(world: &World, call: &Element) -> Result<String, Fault
     let mut out = String::new();
     for spec in call.all("specSet") {
         let spec = FilterSpec::read(spec)?;
-        // The objects themselves are seen by nobody in particular.
+        // The objects are read without the rights of a session.
         for object in spec.select(world, &Viewer::default())? {
             out.push_str("<objects>");
             Value::Ref(object).write(&mut out, "obj");

@@ -21,7 +21,7 @@ pub(super) struct Collector {
     last: Option<(String, String)>,
     /// When everything there was to tell had been told.
     looked: Option<Moment>,
-    /// How often those who waited were sent away.
+    /// How often waits were ended.
     pub(super) cancelled: u64,
 }
 

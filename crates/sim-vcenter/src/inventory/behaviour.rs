@@ -45,7 +45,7 @@ pub struct Behaviour {
     /// A name that is taken and a power state that does not suit are refused at the call, and not by
     /// the task.
     pub refuses_at_call: bool,
-    /// How many objects a page of properties has at most, whatever the client asks for.
+    /// How many objects a page of properties has at most, regardless of the client's request.
     pub page_max: usize,
     /// What hosts have to give to provisioning at one time.
     pub host_units: u32,

@@ -1,4 +1,4 @@
-//! What is done to clusters.
+//! Methods of clusters.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is done to VMs.
+//! Methods of VMs.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ impl World {
         self.estate.vms.get(&vm).ok_or_else(|| Fault::gone(vm))
     }
 
-    /// A VM that somebody may do something with, and that no task has to itself.
+    /// A VM that the caller may change, and that no task has locked.
     fn free_vm(&self, request: &Request<'_>, privilege: &str) -> Result<&Vm, Fault> {
         let vm = self.vm(request.this)?;
         self.sessions.require(request.viewer, &self.estate, request.this, privilege)?;

@@ -33,7 +33,7 @@ pub(super) fn of_service<'w>(
     })
 }
 
-/// What is there, for those who have just come.
+/// The service content, which is readable without a login.
 pub(crate) fn service_content(world: &World) -> Value<'_> {
     let only = |kind| Named(Ref::only(kind));
     Data(

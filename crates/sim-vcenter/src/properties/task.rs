@@ -44,8 +44,8 @@ pub(super) fn task<'w>(world: &'w World, object: Ref, name: &str) -> Option<Valu
     ))
 }
 
-/// What nobody can make sense of, where a task's information should be. It is well-formed, so only
-/// who asks about this task is in trouble.
+/// An unreadable value in place of a task's information. It is well-formed, so only queries about
+/// this task fail.
 pub(super) fn unreadable(path: &str, tag: &str) -> String {
     if path != "info" {
         return format!("<{tag} xsi:type=\"TaskInfoState\">perhaps</{tag}>");

@@ -17,7 +17,7 @@ pub(super) fn vm<'w>(world: &'w World, object: Ref, name: &str) -> Option<Value<
     let estate = &world.estate;
     let own = estate.vms.get(&object)?;
     Some(match name {
-        // Nobody knows what is in files that cannot be read.
+        // The contents of unreadable files are unknown.
         "config" | CONFIG_WITHOUT_LISTS | EXTRA_CONFIG | DEVICES if own.lost.is_some() => Unset,
         "config" => config(world, object, own, true),
         CONFIG_WITHOUT_LISTS => config(world, object, own, false),

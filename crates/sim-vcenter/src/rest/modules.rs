@@ -77,7 +77,7 @@ impl World {
         Ok(Some(json!(id)))
     }
 
-    /// Changes who is in a module: all that are named, or nobody.
+    /// Changes the members of a module: all named ones, or none.
     fn change_module(&mut self, ask: &Ask, id: &str) -> Outcome {
         let body = ask.json()?;
         let named = body["vms"].as_array().into_iter().flatten().filter_map(Json::as_str);

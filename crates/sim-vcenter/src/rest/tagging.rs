@@ -89,12 +89,12 @@ impl Tagging {
         }
     }
 
-    /// Attaches a tag without asking anybody.
+    /// Attaches a tag without a check of privileges.
     pub(crate) fn attach(&mut self, object: Ref, tag: String) {
         self.attached.entry(object).or_default().insert(tag);
     }
 
-    /// Takes a tag off an object without asking anybody.
+    /// Detaches a tag without a check of privileges.
     pub(crate) fn detach(&mut self, object: Ref, tag: &str) {
         if let Some(tags) = self.attached.get_mut(&object) {
             tags.remove(tag);
@@ -348,7 +348,7 @@ impl World {
         object.ok_or_else(|| Refusal::not_found(&format!("object {kind}:{id}")))
     }
 
-    /// An object that somebody may attach tags to and take them from.
+    /// An object whose tags the caller may change.
     fn may_attach(&self, viewer: &Viewer, body: &Json) -> Result<Ref, Refusal> {
         let object = self.tagged_object(body)?;
         self.may_tag(viewer, "InventoryService.Tagging.AttachTag")?;

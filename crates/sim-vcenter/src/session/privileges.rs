@@ -1,6 +1,6 @@
 //! The privileges that calls ask for, and others that providers want to know about.
 
-/// What somebody has who may do everything.
+/// The privileges of an administrator.
 pub(crate) const ALL: [&str; 41] = [
     "System.Anonymous",
     "System.View",

@@ -76,7 +76,7 @@ impl CloneOrder {
         Ok(lasts)
     }
 
-    /// Puts what was made into the inventory; whoever had the name first keeps it.
+    /// Puts what was made into the inventory; the first owner of a name keeps it.
     pub(super) fn finish(&mut self, world: &mut World) -> Result<Ref, Fault> {
         self.check_name(world)?;
         if !world.has(self.folder) {

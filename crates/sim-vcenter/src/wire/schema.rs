@@ -52,7 +52,7 @@ impl Schema {
         self.types.get(method).is_some_and(|known| known.fields.first().is_some_and(Field::is_this))
     }
 
-    /// What is wrong with a call, in the words of whoever has to find it.
+    /// The problem of a call, as a message for developers.
     pub(crate) fn check_call(&self, call: &Element) -> Result<(), String> {
         self.check_fields(call, &call.name)
             .map_err(|problem| format!("{problem}\nwhile parsing call of method {}", call.name))

@@ -8,7 +8,7 @@ use quick_xml::escape::escape;
 use crate::reference::Ref;
 
 /// A value of the wire. Texts may be borrowed from the world, so that a list of thousands of VMs
-/// copies nothing that nobody asked for.
+/// copies requested values only.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value<'w> {
     /// A field that the type has and this object has not: absent, but no mistake to ask for.
