@@ -22,7 +22,7 @@ pub(crate) struct Note {
     pub(crate) kind: Kind,
     /// Notes of one kind and key that come at about the same time are told together.
     pub(crate) key: String,
-    /// Whom it is about.
+    /// The subject.
     pub(crate) subject: String,
     /// What several subjects are called together.
     pub(crate) group: String,
@@ -59,7 +59,7 @@ struct Told {
     /// When the last note came that is told with the others.
     latest: f64,
     note: Note,
-    /// Whom it is about, each once.
+    /// The subjects, each once.
     subjects: Vec<String>,
 }
 

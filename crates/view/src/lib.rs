@@ -2,9 +2,9 @@
 //!
 //! [`View`] takes note of API objects as they come, change and go, and says at any moment what the
 //! cluster looks like: a [`Scene`](scene::Scene), which [`terminal`] draws and [`page`] serves to
-//! browsers. Everything in a scene comes from objects, so it is as true of a real cluster as of a
-//! simulated one; only the [`site`] under the instances is shown by whoever can look into it. This crate
-//! knows neither controllers nor laboratories.
+//! browsers. Everything in a scene comes from Kubernetes objects, so it works for real and simulated
+//! clusters. Only the [`site`] under the instances comes from a program with access to it. This crate
+//! is independent of controllers and laboratories.
 
 #![cfg_attr(
     test,

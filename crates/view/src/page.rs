@@ -29,15 +29,16 @@ use crate::{
     stage::{Stage, Wish},
 };
 
-/// What a page is made of may only come from its own server, and nobody may put it in a frame.
+/// The page's content may only come from its own server, and frames of other pages may not contain
+/// it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// How many wishes may wait to be granted. More are those of somebody who leans on a key.
+/// How many commands may wait. More of them come from a held key.
 const WISHES_MAX: usize = 16;
 
-/// What is published on the page; whoever watches sees the latest.
+/// The published scenes; viewers see the latest.
 #[derive(Debug)]
 pub struct Publisher(watch::Sender<Arc<str>>);
 
@@ -65,7 +66,7 @@ enum Button {
 }
 
 impl Publisher {
-    /// Lets everybody see a scene.
+    /// Publishes a scene to all viewers.
     pub fn publish(&self, scene: &Scene, stage: &Stage) {
         let text = serde_json::to_string(&Published { stage, scene }).expect("scenes are data");
         self.0.send_if_modified(|latest| {
@@ -109,7 +110,7 @@ async fn scene(State(mut source): State<Source>) -> Response {
         Ok(scene) => {
             ([(header::CONTENT_TYPE, "application/json")], scene.to_string()).into_response()
         }
-        // Nobody will ever publish one.
+        // No scene will ever be published.
         Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }
@@ -121,7 +122,7 @@ async fn scenes(
     let mut latest = source.latest;
     latest.mark_changed();
     let events = stream::unfold(latest, |mut latest| async {
-        // When nobody publishes any more, there is nothing more to see.
+        // The page ends when its publisher is gone.
         latest.changed().await.ok()?;
         let event = Event::default().data(&**latest.borrow_and_update());
         Some((Ok(event), latest))
@@ -142,7 +143,7 @@ async fn wish(State(source): State<Source>, Json(button): Json<Button>) -> Statu
     }
 }
 
-/// Refuses requests that are meant for somebody else.
+/// Refuses requests that are addressed to another host.
 async fn guard(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     if !host.is_some_and(is_this_computer) {
@@ -185,7 +186,7 @@ mod tests {
         rest.split_once("\n}").map_or(rest, |(block, _)| block)
     }
 
-    /// A page that nobody looks at draws no frames, so that nothing may wait for one.
+    /// A hidden page draws no frames, so nothing may wait for one.
     #[test]
     fn what_comes_in_is_readable_from_its_first_frame() {
         let (style, script) = (include_str!("page/page.css"), include_str!("page/page.js"));
@@ -229,7 +230,7 @@ mod tests {
             include_str!("page/icon.svg"),
         ];
         for part in parts {
-            // The name of SVG's language is an address that nobody asks for anything.
+            // The XML namespace of SVG looks like an address, but is never requested.
             let part = part.replace("http://www.w3.org/2000/svg", "");
             for elsewhere in ["http:", "https:", "//cdn", "@import"] {
                 assert!(!part.contains(elsewhere), "{elsewhere} in {}…", &part[..40]);

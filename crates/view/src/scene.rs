@@ -25,7 +25,7 @@ pub struct Scene {
     pub happenings: Vec<Happening>,
     /// How the figures have changed, oldest first.
     pub timeline: Vec<Sample>,
-    /// Where instances are made, if somebody can look into it.
+    /// The site where instances are made, if it is readable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
 }
@@ -92,7 +92,7 @@ pub struct Totals {
 pub struct Pool {
     /// Its name; empty for instances of no pool.
     pub name: String,
-    /// Its instances, whatever their phase.
+    /// Its instances in any phase.
     pub nodes: usize,
     /// Pods on its instances, without daemons.
     pub pods: usize,
@@ -232,9 +232,9 @@ pub struct Waiting {
     pub cpu: f64,
     /// What it asks for.
     pub memory: f64,
-    /// Where it is meant to go; empty while nobody has said.
+    /// The planned node; empty while it is unknown.
     pub headed_for: String,
-    /// Why there is no place for it; empty while nobody has said.
+    /// Why there is no place for it; empty while it is unknown.
     pub why: String,
 }
 
@@ -242,7 +242,7 @@ pub struct Waiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Somebody outside did something: the chapter of a story.
+    /// An external action: the chapter of a story.
     Story,
     /// Pods want a place.
     Arrived,
@@ -299,7 +299,7 @@ pub struct Happening {
     pub at: f64,
     /// What kind of thing.
     pub kind: Kind,
-    /// To whom: a workload or an instance, or how many of them.
+    /// The subject: a workload or an instance, or how many of them.
     pub subject: String,
     /// What.
     pub what: String,

@@ -1,5 +1,5 @@
-//! The place where instances are made: hosts, datastores and virtual machines, as far as somebody
-//! can look into it.
+//! The place where instances are made: hosts, datastores and virtual machines, as far as they are
+//! readable.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,7 +13,7 @@ pub struct Stage {
     /// Whether time stands still.
     pub held: bool,
     /// Whether the cluster's time is that of the computer, which it never passes: it goes on at the
-    /// computer's pace whatever its speed.
+    /// computer's pace at any speed.
     pub caught_up: bool,
     /// What is going on, for clusters in which a story is told.
     pub chapter: Option<Chapter>,
@@ -50,7 +50,7 @@ pub struct Chapter {
     pub text: String,
 }
 
-/// What somebody who watches wants.
+/// A viewer's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// To see no more.

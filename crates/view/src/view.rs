@@ -132,7 +132,7 @@ impl View {
         self.site.see(at, site, &mut self.happenings);
     }
 
-    /// Takes note of something that somebody outside did, and why it matters.
+    /// Records an external action, and why it matters.
     pub fn tell(&mut self, at: Timestamp, what: &str, why: &str) {
         let note = Note::new(Kind::Story, "", what, why);
         self.happenings.note(self.seconds(at), note);

@@ -54,7 +54,7 @@ fn reason(why: &str, columns: usize, most: usize) -> impl Iterator<Item = Line<'
     })
 }
 
-/// When, to whom and what.
+/// Time, subject and event.
 fn head(happening: &Happening, columns: usize, palette: Palette) -> Line<'static> {
     let (sign, style) = palette.sign(happening.kind);
     let subject = match happening.subject.as_str() {

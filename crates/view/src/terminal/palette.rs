@@ -4,8 +4,8 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::scene::{Kind, Phase, PodState};
 
-/// Whether and which colours are used. They are the terminal's own sixteen, so that they suit
-/// whatever background its user has chosen.
+/// Whether and which colours are used. They are the terminal's own sixteen, so that they suit every
+/// background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette {
     coloured: bool,

@@ -103,7 +103,7 @@ impl Screen {
             }
             Panel::Happenings => {
                 let to = moved(Some(self.selected_happening(scene)), scene.happenings.len());
-                // At the top, the newest stays selected whatever comes.
+                // At the top, the newest stays selected when new ones arrive.
                 let number = scene.happenings.iter().rev().nth(to).map(|own| own.number);
                 self.happening = number.filter(|_| to > 0);
             }

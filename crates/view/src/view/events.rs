@@ -9,8 +9,8 @@ use crate::{
     types,
 };
 
-/// Whose refusals are about the nodes that there are. Why no instance is made for a pod is what
-/// somebody else says.
+/// The source of refusals that are about existing nodes. Other sources report why no instance is made
+/// for a pod.
 const SCHEDULER: &str = "default-scheduler";
 
 impl View {

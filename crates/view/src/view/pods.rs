@@ -154,7 +154,7 @@ fn state_of(pod: &Pod) -> PodState {
     }
 }
 
-/// Kind and name of whoever made it.
+/// Kind and name of its owner.
 fn owner(pod: &Pod) -> Option<(&str, &str)> {
     let owners = pod.metadata.owner_references.iter().flatten();
     let controller = owners.into_iter().find(|owner| owner.controller == Some(true))?;
