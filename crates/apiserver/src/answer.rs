@@ -100,7 +100,7 @@ impl From<Status> for Refused {
     }
 }
 
-/// Groups that are built in say what they do not have; where definitions make the API, nobody does.
+/// The refusal of an unknown resource. Only built-in groups have a status for it.
 fn nothing_there(registry: &Registry, route: &ResourceRoute<'_>) -> Refused {
     let mut kinds = registry.kinds_of(route.group);
     if kinds.any(|kind| matches!(kind.stored().rules, Rules::BuiltIn(_))) {

@@ -43,7 +43,7 @@ impl Body {
         Self(Inner::List(list))
     }
 
-    /// The pieces of the body, for those who wrap it.
+    /// The pieces of the body, for wrappers.
     pub fn into_stream(self) -> BoxStream<'static, io::Result<Bytes>> {
         match self.0 {
             Inner::Stream(pieces) => pieces,
@@ -65,7 +65,7 @@ impl Body {
         Self::whole(serde_saphyr::to_string(&value).unwrap_or_default())
     }
 
-    /// Whether it goes on until somebody ends it.
+    /// Whether it goes on until the caller ends it.
     pub fn is_watch(&self) -> bool {
         matches!(self.0, Inner::Stream(_))
     }

@@ -1,5 +1,5 @@
-//! Calls from inside the process, without HTTP: what kubelets, the scheduler and controllers of the
-//! laboratory use. They take the same way through the server as everybody's requests.
+//! Calls from inside the process, without HTTP. The laboratory's kubelets, scheduler and controllers
+//! use them. They take the same path through the server as external requests.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     operation::{DeleteOptions, Operation, PatchKind},
 };
 
-/// Somebody inside the process who calls the server under a name of its own.
+/// A caller inside the process, with its own name.
 ///
 /// The name is the field manager of what it writes and the caller in the history.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use crate::{
 /// What an object is read from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Text, which somebody sent or a patch of text made.
+    /// Text from a request or from a patch of text.
     Text,
     /// Values, which a strategic or an applied patch made.
     Values,
@@ -200,7 +200,7 @@ fn decode(request: &Request<'_>, object: &mut Value, origin: Origin) -> Result<V
     let cleared = !request.custom() && managed.is_some_and(is_empty_list);
     let unknown = decode_by_rules(request, kind, version, object, origin)?;
     if cleared {
-        // Unlike all others, this empty list means something: nobody owns anything any more.
+        // Unlike all others, this empty list has a meaning: it removes all field managers.
         object["metadata"]["managedFields"] = Value::Array(Vec::new());
     }
     Ok(unknown)
@@ -360,8 +360,7 @@ fn is_former_version(version: &str, kind: &str) -> bool {
     }
 }
 
-/// Metadata has the same shape in every kind, and is read as strictly. Returns the fields that
-/// nobody knows.
+/// Metadata has the same shape in every kind, and is read as strictly. Returns the unknown fields.
 fn normalize_metadata(object: &mut Value) -> Result<Vec<String>, Fault> {
     let decoded = read_metadata(object)?;
     Ok(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())

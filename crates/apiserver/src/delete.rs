@@ -95,7 +95,7 @@ impl State {
         Ok(self.after_write(request, stored))
     }
 
-    /// A namespace goes when whoever looks after its content says so.
+    /// A namespace is removed when its finalizing controller allows it.
     fn delete_namespace(
         &mut self,
         request: &Request<'_>,

@@ -59,7 +59,7 @@ pub(crate) fn answer(
             None => return None,
         },
     };
-    // The oldest of these answer whatever the method.
+    // The oldest of these answer every method.
     let any_method = matches!(route, Route::Group(_) | Route::Other(_));
     if request.method() != Method::GET && !any_method {
         return Some(refusal(&Status::method_not_allowed()));

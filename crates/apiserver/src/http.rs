@@ -1,4 +1,4 @@
-//! The server over HTTP and HTTPS, for `kubectl` and everybody else outside the process.
+//! The server over HTTP and HTTPS, for `kubectl` and other clients outside the process.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc};
 
@@ -33,7 +33,7 @@ use crate::{Server, Status, body::Body, respond::refusal, service::Service};
 pub struct Protection {
     /// Whether connections are encrypted, by a certificate that is made for the occasion.
     pub tls: bool,
-    /// What callers must present as their bearer token; without one, everybody is let in.
+    /// The required bearer token; without one, every caller is accepted.
     pub token: Option<String>,
 }
 
@@ -112,7 +112,7 @@ impl Serving {
         self.ca_pem.as_deref()
     }
 
-    /// What callers must present; none where everybody is let in.
+    /// The required token; none where every caller is accepted.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
@@ -239,7 +239,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, fro
     let builder = auto::Builder::new(TokioExecutor::new());
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
-    // Whatever ends a connection early, the caller notices; there is nobody else to tell.
+    // The caller notices a broken connection, so the error is ignored here.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = until(stopped) => {

@@ -187,7 +187,8 @@ impl Exchange<'_> {
                 return Err(refuse(why));
             }
         } else if let Some(fields) = parsed.value.as_object_mut() {
-            // The type is found whatever the case of its fields, and then they are unknown fields.
+            // The type is found in any case of its fields; fields with wrong case then count as
+            // unknown.
             for (name, found) in
                 [("apiVersion", &parsed.head.api_version), ("kind", &parsed.head.kind)]
             {

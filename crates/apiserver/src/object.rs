@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The name of a resource whatever the version, such as `pods` or `deployments.apps`.
+/// The name of a resource without its version, such as `pods` or `deployments.apps`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
     /// The API group; empty for the core group.
@@ -101,7 +101,7 @@ pub struct Object {
     pub json: Bytes,
     /// Of which type it is.
     pub(crate) of_type: Arc<TypeNames>,
-    /// The object as a value, as long as somebody holds it.
+    /// A weak reference to the object's value.
     pub(crate) shared: OnceLock<Weak<Value>>,
 }
 
@@ -126,13 +126,12 @@ impl Object {
         serde_json::from_slice(&self.json).expect("only JSON that was serialised here is stored")
     }
 
-    /// The object as a value, without parsing it if whoever wrote it or somebody else still holds
-    /// the value.
+    /// The object as a value. It is parsed only if no other reference keeps the value alive.
     pub fn shared(&self) -> Arc<Value> {
         self.held().unwrap_or_else(|| Arc::new(self.value()))
     }
 
-    /// The object as a value, if somebody still holds it.
+    /// The object as a value, if another reference still keeps it alive.
     pub fn held(&self) -> Option<Arc<Value>> {
         self.shared.get().and_then(Weak::upgrade)
     }
@@ -178,7 +177,7 @@ pub struct Change {
     pub previous: Option<Arc<Object>>,
     /// When, for the age of what watches may resume from.
     pub at: jiff::Timestamp,
-    /// Holds the object's value for those who are told of the change first.
+    /// Keeps the object's value alive for the first receivers of the change.
     pub(crate) value: Option<Arc<Value>>,
 }
 

@@ -178,7 +178,7 @@ pub(crate) fn go_text(value: &Value) -> String {
     }
 }
 
-/// The fields that an endpoint takes from the stored object whatever the caller sends.
+/// The fields that an endpoint takes from the stored object, regardless of the request.
 fn reset_fields(request: &Request<'_>) -> FieldSet {
     let fields: &[&[&str]] = match (&*request.kind.kind, request.subresource) {
         (_, None) if !request.version.has_status() => &[],
@@ -224,7 +224,7 @@ pub(crate) fn refused(error: joiner_patch::PatchError) -> Status {
     status
 }
 
-/// What a patch makes of an object, and the fields of the patch that nobody knows.
+/// The patched object, and the unknown fields of the patch.
 fn patched(
     request: &Request<'_>,
     old: &Value,
@@ -249,7 +249,7 @@ fn patched(
         PatchKind::Strategic | PatchKind::Apply { .. } => {
             let mut merged = joiner_patch::strategic_merge(old, patch, &request.version.schema)
                 .map_err(refused)?;
-            // Nobody looks at the type that such a patch may bring along, if it is a text at all.
+            // The type in such a patch is ignored, if it is a text.
             let (version, kind) = (&request.version.api_version, &request.kind.kind);
             for (field, own) in [("apiVersion", version), ("kind", kind)] {
                 if merged.get(field).is_none_or(|given| given.is_null() || given.is_string()) {

@@ -8,8 +8,8 @@ use crate::{
     operation::{Action, Operation, Outcome, PatchKind},
 };
 
-/// Somebody who keeps a record of everything, in the order in which it took effect: the changes
-/// that a call made come before the call itself. It must not call the server.
+/// A recorder of all calls and changes, in the order in which they took effect: the changes that a
+/// call made come before the call itself. It must not call the server.
 pub trait Recorder: Send + Sync {
     /// Takes note of a call.
     fn call(&self, call: &Call);

@@ -119,7 +119,7 @@ impl Registry {
         self.kinds.get(resource)
     }
 
-    /// The kind that is served under this name, whatever the version.
+    /// The kind that is served under this name, in any version.
     pub(crate) fn find(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.kinds.get(&Resource::new(group, plural))
     }

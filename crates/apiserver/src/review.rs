@@ -1,6 +1,6 @@
-//! Reviews: questions about who the caller is and what somebody may do.
+//! Reviews: queries about the identity and the rights of callers.
 //!
-//! The laboratory has one kind of user, the administrator, and everybody is one.
+//! Every caller of the laboratory is an administrator.
 
 use joiner_schema::FieldError;
 use serde_json::{Value, json};

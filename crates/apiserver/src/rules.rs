@@ -370,7 +370,7 @@ fn asks_for_same_tokens(old: &Value, new: &Value) -> bool {
         .all(|field| old.get(field) == new.get(field))
 }
 
-/// Finalizers without a domain may be taken for somebody else's.
+/// Finalizers without a domain may conflict with those of other programs.
 fn finalizer_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let names = |object: &Value| -> Vec<String> {
         let list = object["metadata"]["finalizers"].as_array().into_iter().flatten();

@@ -61,7 +61,7 @@ impl Scaling<'_> {
             .filter(|entry| path_of(entry).flatten().is_some_and(|path| owns(entry, path)));
         let mut of_scale: Vec<Owner> =
             owners.map(|entry| Owner::of(entry, SCALE_VERSION)).collect();
-        // As an object without managed fields is not tracked, replicas that nobody owns are not.
+        // Replicas without an owner are not tracked, like objects without managed fields.
         if !of_scale.is_empty() && self.before != self.after {
             of_scale.clear();
             if self.after != 0 {

@@ -48,7 +48,7 @@ impl Server {
         Self::recorded(clock, seed, None)
     }
 
-    /// A server that tells somebody about every call.
+    /// A server with a recorder of every call.
     pub fn recorded(clock: Clock, seed: u64, recorder: Option<Arc<dyn Recorder>>) -> Self {
         let mut state = State {
             store: Store::new(recorder.clone()),
@@ -74,7 +74,7 @@ impl Server {
         server
     }
 
-    /// Somebody inside the process who calls under this name.
+    /// A caller inside the process with this name.
     pub fn caller(&self, name: &str) -> Caller {
         Caller::new(self.clone(), name)
     }
@@ -270,7 +270,7 @@ impl State {
                     subresource: None,
                     ..*request
                 };
-                // Objects that somebody holds by a finalizer stay, and hold the definition.
+                // Objects with a finalizer stay, and keep the definition.
                 let _ = self.delete(&delete, &DeleteOptions::default());
             }
         }

@@ -27,7 +27,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service whose requests come from a caller of this name, whatever they say themselves.
+    /// A service whose requests count as from a caller of this name, regardless of their headers.
     pub fn new(server: Server, caller: &str) -> Self {
         Self { server, caller: HeaderValue::from_str(caller).ok() }
     }

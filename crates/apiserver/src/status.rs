@@ -185,8 +185,8 @@ impl Status {
         Self { details: Some(details), ..status }
     }
 
-    /// Whether the request was refused before anybody looked at what it is about: by its path,
-    /// method or media types.
+    /// Whether the request was refused before its object was examined: by its path, method or media
+    /// types.
     pub(crate) fn is_about_nothing(&self) -> bool {
         matches!(self.code, 404..=406 | 415) && self.details == Some(Details::default())
     }

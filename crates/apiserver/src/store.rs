@@ -248,7 +248,7 @@ impl Store {
 
     fn publish(&mut self, mut change: Change) {
         self.feeds.retain(|feed| feed.upgrade().map(|feed| feed.push(change.clone())).is_some());
-        // Parsed values are large: only those who look at once get to see them.
+        // Parsed values are large, so they are shared only with immediate readers.
         change.value = None;
         if let Some(recorder) = &self.recorder {
             recorder.change(&change);
@@ -263,8 +263,8 @@ impl Store {
     }
 }
 
-/// The objects there were when the feed was opened and every change since, for those who follow the whole cluster
-/// from inside the process. It never expires; whoever opens one must drain it.
+/// The objects there were when the feed was opened and every change since, for followers of the whole
+/// cluster inside the process. It never expires, so its owner must drain it.
 #[derive(Debug)]
 pub struct Feed(Arc<FeedQueue>);
 
@@ -295,7 +295,8 @@ impl Feed {
     /// Waits until there is a change that was not drained.
     pub async fn changed(&self) {
         while self.is_empty() {
-            // A permit is kept when nobody waits, so a change between the two lines is not lost.
+            // A permit is kept while there is no waiter, so a change between the two lines is not
+            // lost.
             self.0.news.notified().await;
         }
     }

@@ -1,4 +1,4 @@
-//! Objects between the store and those who write them.
+//! Conversions of objects between the store and the write path.
 
 use std::{
     borrow::Cow,
@@ -86,7 +86,8 @@ pub(crate) fn request_value(request: &Request<'_>, object: &Object) -> Value {
     in_version(request.kind, request.version, object)
 }
 
-/// The same to look at only: as it is stored, it need not be read again if somebody holds it.
+/// The same for reading only: the stored form is not parsed again while another reference keeps it
+/// alive.
 pub(crate) fn shared_request_value(request: &Request<'_>, object: &Object) -> Arc<Value> {
     let Request { kind, version, .. } = request;
     let as_stored = kind.storage == kind.resource
@@ -96,8 +97,7 @@ pub(crate) fn shared_request_value(request: &Request<'_>, object: &Object) -> Ar
     if as_stored { object.shared() } else { Arc::new(request_value(request, object)) }
 }
 
-/// Makes the stored form of an object. Its value is given back with it, for those who would read
-/// it again at once.
+/// Makes the stored form of an object. Its value is returned with it, for immediate readers.
 pub(crate) fn build(
     request: &Request<'_>,
     mut object: Value,
@@ -197,7 +197,7 @@ fn stored_kind<'a>(request: &Request<'_>, resource: &'a kinds::Resource) -> &'a 
     kinds::find_kind(&request.kind.storage.group, "v1", resource.kind).unwrap_or(resource)
 }
 
-/// Whether objects are read with a status that nobody wrote.
+/// Whether objects are read with a default status.
 fn fills_in_status(custom: &CustomVersion) -> bool {
     let status = custom.schema.properties.get("status");
     status.is_some_and(|status| status.default.is_some())

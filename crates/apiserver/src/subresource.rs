@@ -268,7 +268,8 @@ impl State {
         })
     }
 
-    /// Makes a token for a service account. It opens nothing: the laboratory asks nobody for one.
+    /// Makes a token for a service account. It grants no access, because the laboratory never checks
+    /// such tokens.
     pub(crate) fn token(
         &mut self,
         request: &Request<'_>,

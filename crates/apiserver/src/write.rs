@@ -38,7 +38,7 @@ pub(crate) struct Request<'a> {
     pub(crate) now: Timestamp,
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
-    /// What the caller should know, whatever becomes of the request.
+    /// Warnings for the caller, independent of the result of the request.
     pub(crate) warnings: &'a RefCell<Vec<String>>,
     /// Whether the object still has what only counts for who owns it.
     pub(crate) unsettled: &'a Cell<bool>,
@@ -115,7 +115,7 @@ impl State {
     ) -> Result<Outcome, Status> {
         decode::read(request, &mut object, text)?;
         let metadata = metadata_of(&mut object);
-        // The server writes these, and nobody gets to own them.
+        // The server writes these, so they have no owner.
         for field in [
             "creationTimestamp",
             "uid",
