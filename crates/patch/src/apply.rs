@@ -23,7 +23,7 @@ pub struct Applied {
     pub changed: bool,
 }
 
-/// A field that somebody else owns and that would get another value.
+/// A field of another manager that would get a different value.
 struct Conflict {
     /// See [`Entry::identifier`].
     identifier: String,
@@ -43,12 +43,12 @@ impl From<PatchError> for Failure {
     }
 }
 
-/// Applies an object as `manager`: lays `applied` over the live object (none: creates it), takes
-/// away what the manager applied before and does not any more, unless somebody else owns it, and
-/// writes down who owns what. `time` is now, in UTC and whole seconds.
+/// Applies an object as `manager`: lays `applied` over the live object (none: creates it), removes
+/// fields that the manager no longer applies, unless another manager owns them, and records the
+/// owners. `time` is now, in UTC and whole seconds.
 ///
-/// Fields that would get another value and that somebody else owns are conflicts, and refused
-/// unless `force` takes them over.
+/// Fields of other managers that would get a different value are conflicts. They are refused unless
+/// `force` takes them over.
 pub fn apply(
     endpoint: &Endpoint<'_>,
     live: Option<&Value>,
@@ -152,7 +152,7 @@ impl Request<'_> {
     ) -> Result<(Value, Vec<Entry>, bool), Failure> {
         let Self { endpoint, live, applied, manager, time, .. } = *self;
         if entries.is_empty() && !self.is_new {
-            // Nobody was tracked so far: what is there belongs to nobody in particular.
+            // No managers were tracked so far, so existing fields have no owner.
             let unknown = "before-first-apply";
             update::record(endpoint, None, live, unknown, time, &mut entries).map_err(|error| {
                 PatchError::internal(format!(
@@ -232,8 +232,8 @@ impl Request<'_> {
     }
 }
 
-/// Takes away what the manager applied last time, except for what somebody owns now (the manager
-/// included) and what is not the manager's to take away.
+/// Removes the fields that the manager applied last time. Fields that have an owner now stay, and so
+/// do fields that the manager may not remove.
 fn prune(merged: Value, last: &FieldSet, owned: &FieldSet, shape: Shape<'_>) -> Value {
     if last.is_empty() {
         return merged;
@@ -242,7 +242,7 @@ fn prune(merged: Value, last: &FieldSet, owned: &FieldSet, shape: Shape<'_>) -> 
     let named = |value: &Value| typed::with_named_fields(&typed::field_set(value, shape), shape);
     let merged_set = named(&merged);
     let pruned = typed::remove(&merged, &last, shape);
-    // Put back what somebody owns.
+    // Restore fields that have an owner.
     let owned = typed::with_named_fields(owned, shape);
     let kept = named(&pruned).union(owned);
     let pruned = typed::remove(&merged, &merged_set.clone().difference(&kept), shape);

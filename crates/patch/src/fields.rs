@@ -1,4 +1,4 @@
-//! Sets of fields: which parts of an object somebody owns.
+//! Sets of fields: the parts of an object that a manager owns.
 
 mod json;
 mod set;

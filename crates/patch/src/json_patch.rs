@@ -14,8 +14,7 @@ const MOST_OPERATIONS: usize = 10_000;
 pub struct JsonPatched {
     /// The patched document.
     pub document: Value,
-    /// Fields of operations that nobody knows: warnings, or errors when the client asked for strict
-    /// validation.
+    /// Unknown fields of operations: warnings, or errors when the client asked for strict validation.
     pub unknown_fields: Vec<String>,
 }
 
@@ -52,7 +51,7 @@ fn undecodable(value: &Value, target: &str) -> PatchError {
     ))
 }
 
-/// Refuses operations of the wrong JSON types and lists the fields that nobody knows.
+/// Refuses operations of the wrong JSON types and lists unknown fields.
 fn check_types(operations: &[Value]) -> Result<Vec<String>, PatchError> {
     let mut unknown = Vec::new();
     for (index, operation) in operations.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The annotation in which `kubectl apply` keeps what it applied when it does so on the client's
-//! side. Whoever moves to server-side apply with kubectl keeps what was applied before without a
-//! conflict, and the annotation stays right for going back.
+//! side. After a move to server-side apply, kubectl keeps the applied fields without a conflict. The
+//! annotation stays correct for a move back.
 
 use serde_json::Value;
 

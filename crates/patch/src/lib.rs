@@ -9,7 +9,7 @@
 //! 1. [`json_patch`], [`merge_patch`] or [`strategic_merge`] makes the new object from the live one
 //!    (a create or an update brings it along);
 //! 2. [`track_update`] writes down in `metadata.managedFields` what changed and who changed it; it
-//!    comes before admission, so what admission adds belongs to nobody;
+//!    comes before admission, so fields that admission adds have no owner;
 //! 3. [`keep_timestamps`], right before storing, undoes times where nothing else changed.
 //!
 //! [`apply`] does the first two in one step, because ownership decides what it merges.

@@ -187,7 +187,7 @@ impl Entry {
         Some(Self { operation, written, set: None })
     }
 
-    /// Reads an entry that somebody else may have written.
+    /// Reads an entry from an untrusted writer.
     fn decode(index: usize, entry: &Value) -> Result<Self, String> {
         let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
         let operation = match text("operation") {
@@ -233,8 +233,7 @@ pub(crate) fn trusted(entries: Vec<Value>) -> Vec<Entry> {
     trusted
 }
 
-/// Reads entries that somebody else may have written. Of several with the same identity, the last
-/// one counts.
+/// Reads entries from an untrusted writer. Of several with the same identity, the last one counts.
 pub(crate) fn decode(entries: &[Value]) -> Result<Vec<Entry>, String> {
     let mut decoded: Vec<Entry> = Vec::with_capacity(entries.len());
     for (index, entry) in entries.iter().enumerate() {

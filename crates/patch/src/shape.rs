@@ -155,7 +155,7 @@ impl<'s> Shape<'s> {
         ListShape { kind, entries }
     }
 
-    /// Whether both sides of a comparison are treated alike whatever their values are.
+    /// Whether both sides of a comparison are treated alike regardless of their values.
     pub(crate) fn is_fixed(self) -> bool {
         matches!(self, Self::Typed { schema, .. } if fixed_type(schema).is_some())
     }

@@ -26,13 +26,13 @@ pub struct Endpoint<'a> {
     pub versions: &'a [(&'a str, &'a Schema)],
     /// The subresource, such as `status`; empty for the object itself.
     pub subresource: &'a str,
-    /// The fields that the endpoint resets, such as `status` on that of the object itself. Nobody
-    /// comes to own them there.
+    /// The fields that the endpoint resets, such as `status` on that of the object itself. They get
+    /// no owner there.
     pub reset_fields: &'a FieldSet,
     /// Whether a CustomResourceDefinition defines the kind.
     pub custom: bool,
     /// An object of the kind of which nothing is given, as it is written: what a new object is
-    /// compared with. Structs that are always written are nobody's. None for `{}`.
+    /// compared with. Structs that are always written have no owner. None for `{}`.
     pub empty: Option<&'a Value>,
 }
 
@@ -41,8 +41,8 @@ impl<'a> Endpoint<'a> {
         Shape::of(self.schema)
     }
 
-    /// Compares two objects, each with whether it is as the API server keeps it, rather than as
-    /// somebody wrote it.
+    /// Compares two objects, each with whether it is as the API server keeps it, rather than as it
+    /// was written in a request.
     pub(crate) fn compare(
         &self,
         old: (&Value, bool),
@@ -62,7 +62,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// What changes between two objects in the eyes of managers who own fields in other versions,
-    /// where one field may be what is several here. Those who see the same are left out.
+    /// where one field may be what is several here. Managers without a difference are left out.
     pub(crate) fn compare_elsewhere(
         &self,
         entries: &[Entry],
@@ -97,7 +97,7 @@ impl<'a> Endpoint<'a> {
         self.versions.iter().find(|(served, _)| *served == version).map(|(_, schema)| *schema)
     }
 
-    /// Objects are compared in the versions in which somebody owns fields. Nothing converts custom
+    /// Objects are compared in the versions in which managers own fields. Nothing converts custom
     /// resources, so that they may have fields there which the version does not know.
     pub(crate) fn check_versions(
         &self,
@@ -132,7 +132,7 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Fields that nobody owns, because the API server or the request's path sets them.
+/// Fields without owners, because the API server or the request's path sets them.
 pub(crate) static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields([
         &["apiVersion"][..],
@@ -219,7 +219,7 @@ pub(crate) fn record(
     let nothing = Value::Object(serde_json::Map::new());
     let before = old.or(endpoint.empty).unwrap_or(&nothing);
     endpoint.check_fit(new)?;
-    // `old` may have managed fields while `new` has none: removed, but nobody's loss.
+    // `old` may have managed fields while `new` has none: removed without a loss for a manager.
     let comparison = endpoint.compare((before, true), (new, true))?;
     let here = comparison.without(endpoint.reset_fields);
     endpoint.drop_unserved(entries);

@@ -65,7 +65,7 @@ impl FieldSet {
         self.nodes.is_empty()
     }
 
-    /// Adds a path. The empty path stands for the whole object, which nobody owns.
+    /// Adds a path. The empty path stands for the whole object, which never has an owner.
     pub fn insert(&mut self, path: impl IntoIterator<Item = PathElement>) {
         let mut path = path.into_iter().peekable();
         let mut set = self;

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) struct Comparison {
     /// In the first one only.
     pub(crate) removed: FieldSet,
-    /// In both, with different values; or in the second one only. Nobody needs to tell these apart.
+    /// In both, with different values; or in the second one only. Callers treat both cases alike.
     pub(crate) changed: FieldSet,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum Origin {
     /// always there, even if it is empty; a field that is always printed is there with its zero; an
     /// empty list or map is not printed and so is not there.
     BuiltIn {
-        /// Whether the old object is such a struct, rather than what somebody wrote.
+        /// Whether the old object is such a struct, rather than a written value.
         old: bool,
         /// The same about the new one.
         new: bool,
@@ -72,7 +72,7 @@ pub(crate) fn compare(
 ) -> Result<Comparison, String> {
     let mut found = Found::default();
     Walk { origin }.values(Some(old), Some(new), shape, &mut found)?;
-    // Nobody owns the object as such.
+    // The object itself has no owner.
     Ok(found.below)
 }
 
@@ -311,8 +311,8 @@ fn take_alike<'e, 'v>(entries: &mut &'e [(Step<'v>, &'v Value)]) -> &'e [(Step<'
     alike
 }
 
-/// The value that a field of a Go struct has when nobody sets it, if it is printed then. The schema
-/// gives it away: a struct has an empty default, a scalar that is always printed has its zero.
+/// The default value of a field of a Go struct, if the default is printed. The schema gives it away:
+/// a struct has an empty default, a scalar that is always printed has its zero.
 fn zero_of(schema: &Schema, required: bool) -> Option<&Value> {
     match &schema.default {
         Some(Value::Object(fields)) if fields.is_empty() && schema.kind == Some(Type::Object) => {

@@ -7,7 +7,7 @@ use crate::{
     shape::{Atom, ListKind, ListShape, MapShape, Shape},
 };
 
-/// All fields that an object has: those that whoever applies it owns.
+/// All fields of an object: its applier owns them.
 pub(crate) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
     let mut set = FieldSet::new();
     collect(value, shape, Path::ROOT, &mut set);

@@ -47,15 +47,14 @@ impl fmt::Display for Problems {
     }
 }
 
-/// Lists what is wrong with an object that somebody wants to apply.
+/// Lists the problems of an object that is to be applied.
 pub(crate) fn validate(value: &Value, shape: Shape<'_>) -> Problems {
     let mut problems = Problems::default();
     check(value, shape, &mut Vec::new(), &mut problems);
     problems
 }
 
-/// Lists what is wrong with an object that somebody wrote otherwise; nobody is refused for an entry
-/// that is there twice.
+/// Lists the problems of an object from other writes; duplicate entries are accepted.
 pub(crate) fn validate_written(value: &Value, shape: Shape<'_>) -> Problems {
     let mut problems = Problems { repeats: true, ..Problems::default() };
     check(value, shape, &mut Vec::new(), &mut problems);
