@@ -1,8 +1,8 @@
 //! A Kubernetes API server that lives in the process.
 //!
-//! [`Server`] keeps the objects and the rules. Everything it does is synchronous and depends only on
-//! the requests, their order, the clock and the seed it was given, so a run can be repeated to the
-//! byte. Around it: HTTP for external clients, and [`Caller`] for callers in the same process.
+//! [`Server`] keeps the objects and the rules. All its work is synchronous. It depends only on the
+//! requests, their order, the clock and the seed, so a run can be repeated to the byte. Around it:
+//! HTTP for external clients, and [`Caller`] for callers in the same process.
 
 mod answer;
 mod body;

@@ -1,9 +1,8 @@
 //! KWOK as a cloud: an instance is a Node object, made and removed through the API server.
 //!
 //! Nodes get the same labels and annotations as from Karpenter's KWOK provider, so that either
-//! provider can take over. Two things are added: the name of a node follows from its claim, so that
-//! an instance that was made for a claim is found again after a crash, and an annotation says which
-//! claim that is.
+//! provider can take over. There are two additions. The name of a node is derived from its claim, so
+//! that the instance of a claim is found again after a crash. An annotation names that claim.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

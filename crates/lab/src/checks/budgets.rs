@@ -14,9 +14,9 @@ use crate::{
 
 const RULE: &str = "evictions respect budgets";
 
-/// No eviction succeeds that leaves fewer healthy pods than a budget wants, none of an unhealthy pod
-/// whose budget has too few healthy ones already (unless the budget always allows that), and none
-/// before the controller has processed the current version of the budget.
+/// Every successful eviction leaves as many healthy pods as its budget wants. Unhealthy pods are only
+/// evicted while the budget has enough healthy ones, unless it always allows that. Evictions wait
+/// until the controller has processed the current version of the budget.
 ///
 /// How many pods there should be is taken from the budget's status, since the server decides by it;
 /// what follows from that number is worked out here.

@@ -1,5 +1,5 @@
-//! How fast nodes are declared lost. One node after the other, so that a fault of the network or of a
-//! whole zone does not empty the cluster before an administrator can react.
+//! How fast nodes are declared lost. One node after the other, so that an administrator can react
+//! before a network or zone fault empties the cluster.
 
 use std::collections::BTreeMap;
 
