@@ -52,7 +52,7 @@ pub(crate) fn answer(
         Route::Group(name) => group(registry, name)?,
         Route::Version { group, version } => match resources(registry, group, version) {
             Some(list) => list,
-            // Groups of definitions have nobody who could say what is missing.
+            // Groups from definitions have no handler that reports missing resources.
             None if is_built_in(registry, group) => {
                 return Some(refusal(&Status::no_such_resource()));
             }

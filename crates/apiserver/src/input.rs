@@ -250,7 +250,7 @@ impl Exchange<'_> {
         }
         let propagation = match (policy, orphan) {
             (Some("Foreground"), _) => Some(Propagation::Foreground),
-            // What is in a namespace goes before it, whoever does not want it left behind.
+            // The objects in a namespace are deleted before it, unless they are to be orphaned.
             (None, Some(false)) if self.kind.is("", "Namespace") => Some(Propagation::Foreground),
             (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
             (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),

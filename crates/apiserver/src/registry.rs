@@ -253,7 +253,7 @@ fn empty(resource: &kinds::Resource) -> Value {
     let mut object = json!({});
     // Nothing is of the wrong type where nothing is.
     let _ = kinds::normalize(resource, &mut object);
-    // What is made up for daemon sets belongs to whoever creates one.
+    // The generated annotations of daemon sets belong to their creator.
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("annotations");
     }

@@ -25,8 +25,8 @@ const CHANGES_KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 /// five seconds to catch up; with pods of 4 KiB this is 200 MiB at worst.
 const CHANGES_KEPT_MAX: usize = 50_000;
 
-/// How many changes are looked at one by one for those that somebody has not seen: whoever follows
-/// has seen all but the newest.
+/// How many changes are checked one by one for unseen ones: a follower has usually seen all but the
+/// newest.
 const NEWEST_CHANGES: usize = 8;
 
 /// A resource of no more objects than this keeps them as values too. There are few nodes and leases,

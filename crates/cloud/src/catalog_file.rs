@@ -120,7 +120,7 @@ pub fn parse(
         at(Some((i + 1, entries[i].instance_type.name.clone())), problem)
     })?;
 
-    // A cloud declares the labels of its own form itself, whatever the file lists.
+    // A cloud declares the labels of its own form itself, in addition to the file's list.
     let declared = wrapper.well_known_labels;
     let known = entries
         .iter()

@@ -2,9 +2,9 @@
 //!
 //! A [`CloudProvider`] makes instances, finds them again and removes them. It never talks to
 //! Kubernetes: the operator reads claims, classes, secrets and join tokens and hands over what a
-//! provider [needs] as plain data ([`order::Order`], [`class::NodeClass`], [`inputs`]). KWOK, whose cloud is the
-//! API server itself, is the one exception. Several providers serve one process; [`Providers`]
-//! finds the one that a `NodeClass` belongs to.
+//! provider [needs] as plain data ([`order::Order`], [`class::NodeClass`], [`inputs`]). KWOK is the
+//! one exception: its cloud is the API server itself. Several providers serve one process;
+//! [`Providers`] finds the one that a `NodeClass` belongs to.
 //!
 //! [`bootstrap`] makes the text that turns a fresh virtual machine into a worker of a cluster. Every
 //! cloud delivers this text to its instances.

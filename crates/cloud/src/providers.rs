@@ -76,7 +76,7 @@ impl Providers {
         }
     }
 
-    /// The provider that judges objects of this group and kind, whatever their role, if it is on.
+    /// The enabled provider that judges objects of this group and kind, in any role.
     pub fn judging(
         &self,
         group: &str,

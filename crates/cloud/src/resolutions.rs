@@ -10,7 +10,7 @@ use crate::class::NodeClass;
 #[derive(Debug)]
 pub struct Resolutions<R>(BTreeMap<String, Kept<R>>);
 
-/// What a class resolved to, and when.
+/// The resolution of a class, with its time.
 #[derive(Debug)]
 struct Kept<R> {
     uid: String,
@@ -26,13 +26,13 @@ impl<R> Default for Resolutions<R> {
 }
 
 impl<R> Resolutions<R> {
-    /// Remembers what a class resolved to.
+    /// Remembers the resolution of a class.
     pub fn remember(&mut self, class: &NodeClass, resolution: Arc<R>, now: Timestamp) {
         let (uid, generation) = (class.uid.clone(), class.generation);
         self.0.insert(class.name.clone(), Kept { uid, generation, at: now, resolution });
     }
 
-    /// What this version of a class resolved to, unless that is longer ago than `age`.
+    /// The resolution of this version of a class, unless it is older than `age`.
     pub fn fresh(&self, class: &NodeClass, age: Duration, now: Timestamp) -> Option<Arc<R>> {
         let kept = self.0.get(&class.name)?;
         let is_it = kept.uid == class.uid && kept.generation == class.generation;
@@ -40,18 +40,18 @@ impl<R> Resolutions<R> {
         (is_it && is_fresh).then(|| Arc::clone(&kept.resolution))
     }
 
-    /// What any version of a class resolved to, however long ago.
+    /// The last resolution of any version of a class, of any age.
     pub fn of(&self, class: &NodeClass) -> Option<&Arc<R>> {
         let kept = self.0.get(&class.name).filter(|kept| kept.uid == class.uid)?;
         Some(&kept.resolution)
     }
 
-    /// What a class of this name resolved to, however long ago.
+    /// The last resolution of a class with this name, of any age.
     pub fn named(&self, class: &str) -> Option<&Arc<R>> {
         self.0.get(class).map(|kept| &kept.resolution)
     }
 
-    /// What all classes resolved to.
+    /// The resolutions of all classes.
     pub fn all(&self) -> impl Iterator<Item = &Arc<R>> {
         self.0.values().map(|kept| &kept.resolution)
     }

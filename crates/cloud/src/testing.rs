@@ -507,8 +507,8 @@ impl State {
             return Err(error);
         }
         let is_meant = |instance: &Instance| match provider_id {
-            // An instance of another claim does not match, whatever its name. A mark without a UID
-            // identifies no claim.
+            // An instance of another claim never matches, even with the same name. A mark without a
+            // UID identifies no claim.
             Some(id) => {
                 let own = instance.claim.as_ref().map_or("", |own| &own.uid);
                 instance.provider_id == id && (own.is_empty() || own == claim.uid)

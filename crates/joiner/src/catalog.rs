@@ -92,7 +92,7 @@ impl Instances {
         Ok(Self { catalog: found.catalog, not_ready, notes: found.notes })
     }
 
-    /// Takes pools out of use whose class is unfit, as the class's controller would.
+    /// Disables pools with an invalid class, as the class's controller would.
     pub(crate) fn close_pools(&self, snapshot: &mut Snapshot) {
         for pool in &mut snapshot.pools {
             if let Some(why) = self.not_ready.get(&pool.name)

@@ -121,9 +121,9 @@ impl Input {
     }
 }
 
-/// Names of the claims that a running controller is about to delete, as it has written on claims. It
-/// looks at them as leaving instances, and so does whoever looks from outside. What cannot be read is
-/// told on stderr.
+/// Names of the claims that a running controller is about to delete, as it has written on claims.
+/// Like the controller, this command counts them as leaving instances. Unreadable records are
+/// reported on stderr.
 fn under_way(objects: &Objects) -> BTreeSet<String> {
     let (commands, unreadable) = record::found(objects.node_claims.iter().map(AsRef::as_ref));
     for problem in unreadable {

@@ -74,8 +74,7 @@ struct KwokOffering {
 
 fn read(entry: KwokEntry) -> Result<InstanceType, Problem> {
     check_amounts("resources", &entry.resources)?;
-    // As in Karpenter's provider: the values of the first requirement on the key, whatever its
-    // operator.
+    // As in Karpenter's provider: the values of the first requirement on the key, with any operator.
     let listed = |key: &str| {
         let mut all: Vec<String> = Vec::new();
         for offering in &entry.offerings {

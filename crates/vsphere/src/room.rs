@@ -20,7 +20,7 @@ use crate::{
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// What is left free in a datastore, whatever is asked for: this much, or one in so many bytes.
+/// The space that always stays free in a datastore: this much, or one in so many bytes.
 const LEFT_BYTES: u64 = 20 * GIB;
 const LEFT_SHARE: u64 = 10;
 /// What a disk that grows with its use takes, as one in so many bytes: a guess.
@@ -184,7 +184,7 @@ fn takes(bytes: u64, grows: bool) -> u64 {
     if grows { bytes / THIN_SHARE } else { bytes }
 }
 
-/// Bytes that stay free in a datastore, whatever is asked for.
+/// Bytes that always stay free in a datastore.
 pub(crate) fn left_free(capacity: u64) -> u64 {
     LEFT_BYTES.max(capacity / LEFT_SHARE)
 }

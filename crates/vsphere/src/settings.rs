@@ -30,7 +30,7 @@ pub struct VsphereAccess {
     pub username: String,
     /// With which password; empty where the folder says it.
     pub password: Secret<String>,
-    /// The folder that says both, whenever somebody logs in.
+    /// The folder with both, which is read at each login.
     pub credentials_folder: Option<CredentialFiles>,
     /// What the cluster is called.
     pub cluster_name: String,
@@ -112,7 +112,7 @@ fn credentials_folder(from: &mut Reader<'_>) -> Option<CredentialFiles> {
     Some(folder)
 }
 
-/// The vCenter's host and port, of whatever is typed: a host, an address, or a whole URL.
+/// The vCenter's host and port, from a host, an address or a URL.
 fn authority(from: &mut Reader<'_>, why: &str) -> String {
     let setting = &declared::VSPHERE_ENDPOINT;
     let text = from.required(setting, why);

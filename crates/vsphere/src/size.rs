@@ -34,7 +34,7 @@ pub(crate) struct Shape {
     pub(crate) os: &'static str,
     pub(crate) arch: &'static str,
     pub(crate) pods: i64,
-    /// 0 if nobody has said.
+    /// 0 if it is not set.
     pub(crate) disk_gib: i64,
     pub(crate) extended: Resources,
     /// Devices of a host.
@@ -55,7 +55,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Whether both are the same place, whatever the prices.
+    /// Whether both are the same place, ignoring prices.
     pub(crate) fn is_where(&self, other: &Self) -> bool {
         self.zone == other.zone && self.region == other.region
     }

@@ -77,7 +77,7 @@ pub(crate) fn of_instance(
         .collect()
 }
 
-/// The tags that all instances of a class carry, whatever they are made for.
+/// The tags that all instances of a class carry.
 pub(crate) fn of_class(
     cluster: &str,
     class: &str,

@@ -116,9 +116,8 @@ pub(crate) fn guestinfo(
     settings
 }
 
-/// Every setting that a guest may have been given its text by, whatever its format. What it is told
-/// about itself is no secret and stays: without its identity it would take itself for a new instance
-/// at the next boot.
+/// Every setting that may contain a guest's text, for all formats. The metadata is no secret and
+/// stays: without its identity, the guest would act as a new instance at the next boot.
 pub(crate) fn text_settings() -> impl Iterator<Item = &'static str> {
     let formats = [Format::CloudInit, Format::Ignition, Format::Talos];
     formats.into_iter().flat_map(|format| {

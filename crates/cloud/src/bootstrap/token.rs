@@ -31,7 +31,7 @@ pub use self::{
 pub enum Token {
     /// Made for one claim; it expires.
     Minted(BootstrapToken),
-    /// Configured by the user, in whatever form the distribution takes.
+    /// Configured by the user, in any form that the distribution accepts.
     Given(Secret<String>),
 }
 

@@ -48,7 +48,7 @@ impl PartialEq for Scalar {
 }
 
 impl Scalar {
-    /// A string, whatever it looks like.
+    /// A string, even if it looks like a number or another type.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), plain: false, tag: None }
     }
@@ -69,7 +69,7 @@ impl Scalar {
 }
 
 impl Yaml {
-    /// A string, whatever it looks like.
+    /// A string, even if it looks like a number or another type.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Scalar(Scalar::text(text))
     }

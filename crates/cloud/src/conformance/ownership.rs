@@ -36,7 +36,7 @@ pub(super) async fn not_touched<B: Bench>(bench: &B) -> Verdict {
         })?;
     }
     for id in &foreign {
-        // Whatever it answers.
+        // Any answer is allowed.
         let _ = provider.delete(&order.claim, Some(id)).await;
     }
     remove(&*provider, &order.claim, None).await?;
@@ -44,8 +44,8 @@ pub(super) async fn not_touched<B: Bench>(bench: &B) -> Verdict {
     ensure(after == before, || format!("{before:?} became {after:?}"))
 }
 
-/// People clone instances, restore backups and register what is there twice. Whatever marks an instance
-/// is copied with it, so the mark alone does not tell an instance from its copy.
+/// Users clone instances, restore backups and register instances twice. The mark is copied too, so
+/// the mark alone does not distinguish an instance from its copy.
 pub(super) async fn copies<B: Bench>(bench: &B) -> Verdict {
     let order = order(bench, 1);
     let provider = bench.start().provider;
@@ -70,7 +70,7 @@ pub(super) async fn copies<B: Bench>(bench: &B) -> Verdict {
     }
     let as_instance = Instance { provider_id: copy.clone(), ..Instance::default() };
     let by = Adoption { claim: order.claim.clone(), ..Adoption::default() };
-    // Whatever these answer.
+    // Any answers are allowed.
     let _ = provider.adopt(&as_instance, &by).await;
     for claim in [&order.claim, &ClaimId::default()] {
         let _ = provider.empty_join_data(claim, &copy).await;
@@ -107,7 +107,7 @@ pub(super) async fn of_same_name<B: Bench>(bench: &B) -> Verdict {
     ensure(listed.is_empty(), || format!("instances of a namesake are listed: {listed:?}"))?;
     let found = provider.get(&ClaimId::default(), id).await?;
     ensure(found.is_none(), || format!("an instance of a namesake is found: {found:?}"))?;
-    // Whatever is answered, nothing of it may change.
+    // Any answer is allowed, but the foreign instance must stay unchanged.
     let theirs = namesake(&order);
     let adoption = Adoption { claim: theirs.claim.clone(), ..Adoption::default() };
     let _ = provider.adopt(&instance, &adoption).await;

@@ -50,11 +50,11 @@ pub(crate) struct Details {
     pub(crate) guest_id: String,
     /// The version of its hardware.
     pub(crate) hw_version: String,
-    /// What it boots by, `bios` or `efi`; empty where nobody says.
+    /// Its firmware, `bios` or `efi`; empty where it is unknown.
     pub(crate) firmware: String,
     /// Whether its mainboard starts by EFI only.
     pub(crate) mainboard_needs_efi: bool,
-    /// Whether the guest tools were ever seen in it; none where nobody says.
+    /// Whether the guest tools were ever seen in it; none where it is unknown.
     pub(crate) tools: Option<bool>,
     /// The host that it is registered at, which does the work of every clone.
     pub(crate) host: Option<MoRef>,

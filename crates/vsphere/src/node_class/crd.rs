@@ -53,7 +53,7 @@ fn add_selector_spellings(fields: &mut Value, selectors: &[(&str, &[(&str, &str)
         let Some(own) = fields.get_mut(*selector) else { continue };
         let own = &mut own["properties"];
         for (alias, name) in *aliases {
-            // Whatever stood there was pruned by upstream, and so was never refused.
+            // Upstream pruned any value there, and so never refused it.
             own[*alias] = if (*alias, *name) == TAG {
                 json!({
                     "description": "Another spelling of tags.",

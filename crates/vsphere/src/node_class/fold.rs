@@ -51,7 +51,7 @@ fn fold_selectors(
     for (selector, aliases) in selectors {
         let Some(Value::Object(found)) = fields.get_mut(*selector) else { continue };
         let at = format!("{at}.{selector}");
-        // The schema takes anything there, as upstream's pruned whatever stood there.
+        // The schema accepts any value there, because upstream's schema pruned it.
         if found.get(TAG.0).is_some_and(|tag| !is_tags(tag)) {
             problems.push(Problem::new(
                 Reason::INVALID_SELECTOR,

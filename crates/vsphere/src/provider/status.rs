@@ -113,8 +113,7 @@ impl Inner {
                 status.conditions.push(condition(VCENTER, None, "TagsUnknown", text));
             }
             Err(NotResolved::Vim(error)) => {
-                // A vCenter that restarts must not take classes out of use with it: what was said
-                // last stands for a while.
+                // Classes stay ready while a vCenter restarts: the last status is kept for a while.
                 if error_is_passing(&error) && self.kept(class, KEPT_FOR).is_some() {
                     return Err(CloudError::Unknown(format!("looking at the class: {error}")));
                 }

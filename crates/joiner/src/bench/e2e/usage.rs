@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::bench::{measure::memory_line, report};
 
-/// Ticks a second in `/proc/PID/stat`. Linux gives this number to all programs on all computers,
-/// whatever its own clock does.
+/// Ticks a second in `/proc/PID/stat`. Linux reports this number on all computers, independently of
+/// its internal clock.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A process at one moment.

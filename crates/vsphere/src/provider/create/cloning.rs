@@ -113,7 +113,7 @@ impl Inner {
         }
     }
 
-    /// Remembers a clone until what this answers is dropped, whatever ends first.
+    /// Remembers a clone until the returned guard is dropped.
     fn clone_under_way(&self, claim: &ClaimId, task: &Task) -> CloneUnderWay<'_> {
         self.state().clones.insert(claim.uid.clone(), task.clone());
         CloneUnderWay { inner: self, uid: claim.uid.clone() }
