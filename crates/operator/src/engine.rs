@@ -532,7 +532,7 @@ pub fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BT
     predecessors.map(|name| lease(theirs, name)).chain([own]).collect()
 }
 
-/// The annotations of the leases, about their holder.
+/// The annotations of the leases: the settings that their holder publishes.
 fn annotations(identity: &str, settings: &Settings) -> BTreeMap<String, String> {
     let published = Published::by(identity, &settings.published);
     [(published::ANNOTATION.to_owned(), published.text())].into()
