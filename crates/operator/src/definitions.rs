@@ -1,7 +1,7 @@
-//! Whether the cluster has the definitions of our kinds, and new enough ones.
+//! Whether the cluster has the needed CRDs, in a recent enough version.
 //!
-//! A watch only tells that a kind is not there. Here it is found out whether it is there in an older
-//! version, or lacks fields that the API server would silently drop.
+//! A watch only shows that a kind is missing. This check also finds older versions, and fields that
+//! the API server would silently drop.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ pub struct Expiration {
 }
 
 impl Expiration {
-    /// Deletes claims unless somebody has asked for a pause.
+    /// A controller that deletes expired claims, except during a pause.
     pub fn new(context: Context, pause: Pause) -> Self {
         Self { context, pause, pace: Mutex::default() }
     }
@@ -117,7 +117,7 @@ pub(crate) fn expiry(claim: &NodeClaim) -> Option<Timestamp> {
     }
     let age = claim.spec.expire_after.as_ref()?.nanos()?;
     let created = claim.metadata.creation_timestamp.as_ref()?;
-    // What lies beyond the end of time never comes.
+    // A time that overflows never comes.
     created.0.checked_add(SignedDuration::from_nanos(age)).ok()
 }
 

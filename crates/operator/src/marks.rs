@@ -1,4 +1,4 @@
-//! What is written on objects, besides labels and conditions, for others to see.
+//! Annotations, labels and taints that Joiner writes for other programs, besides conditions.
 
 pub use joiner_core::label::{DO_NOT_DISRUPT, PAUSE_DISRUPTION};
 use joiner_core::taint::{Effect, Taint};
@@ -10,11 +10,11 @@ pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 /// Key of the taint of nodes that go away, or may soon.
 pub const DISRUPTED: &str = "karpenter.sh/disrupted";
 
-/// Annotation of claims that a disruption command removes or has made: the command, so that it can
-/// be carried on by whoever acts next.
+/// Annotation of claims that a disruption command removes or has created. It contains the command,
+/// so that the next process can continue it.
 pub const DISRUPTION_COMMAND: &str = "joiner.sh/disruption-command";
 
-/// Annotation of pods: how dear their removal is, as `ReplicaSet`s read it when they shrink.
+/// Annotation of pods: the cost of their deletion, as `ReplicaSets` read it when they scale down.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// Annotation of a `PersistentVolumeClaim`: it is bound for good.
@@ -41,7 +41,7 @@ pub const EXCLUDE_FROM_LOAD_BALANCERS: &str =
 /// Annotation of a claim: the drivers whose devices its node is expected to have.
 pub const REQUESTED_DRA_DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
 
-/// Label of a node: set to `true`, somebody else cares for its taints.
+/// Label of a node: with the value `true`, another program manages its taints.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 
 /// Annotation of a pool or a class: how long an instance may take to be made.
@@ -72,7 +72,7 @@ pub fn disrupted_taint() -> Taint {
     Taint { key: DISRUPTED.to_owned(), value: String::new(), effect: Effect::NoSchedule }
 }
 
-/// Whether a node carries the taint of those that go away, or may soon.
+/// Whether a node has the disruption taint.
 pub fn is_disrupted(node: &Node) -> bool {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     taints.iter().any(is_disrupted_taint)

@@ -44,7 +44,7 @@ use crate::{
 const REASON: &str = "unhealthy";
 /// How often a node is looked at that is not repaired because too many others are unhealthy too.
 const BLOCKED_FOR: Duration = Duration::from_mins(5);
-/// What has to be known before a node is repaired: how all of them are, whose they are, and who has a say.
+/// The kinds that must be current before a repair: nodes, claims, pools and pauses.
 const KINDS: [&str; 4] = ["nodes", "nodeclaims", "nodepools", "namespaces"];
 
 /// Replaces nodes that stay unhealthy.
@@ -54,7 +54,7 @@ pub struct NodeRepair {
     pause: Pause,
 }
 
-/// A node that its provider would not tolerate for ever.
+/// A node with a condition that its provider tolerates only for a time.
 struct Patient {
     node: Arc<Node>,
     claim: Arc<NodeClaim>,
@@ -65,10 +65,10 @@ struct Patient {
     due: Due,
 }
 
-/// What has a say in whether a node is repaired.
+/// The facts that decide whether a node is repaired.
 struct Circumstances {
     breaker: Breaker,
-    /// Who has paused the removal of instances, if somebody has.
+    /// The pause that covers it, if there is one.
     paused: Option<Paused>,
 }
 
@@ -132,14 +132,14 @@ impl Controller for NodeRepair {
 }
 
 impl NodeRepair {
-    /// Replaces nodes unless somebody has asked for a pause.
+    /// A controller that replaces nodes, except during a pause.
     pub fn new(context: Context, pause: Pause) -> Self {
         Self { context, pause }
     }
 
-    /// A node that is ours and has a condition that its provider does not tolerate for ever. One
-    /// with several claims, or none, is let alone: it is not clear whose instance it is. So is one of
-    /// several nodes with one instance: the instance may be well, and go by another name.
+    /// A managed node with a condition that its provider tolerates only for a time. A node with
+    /// several claims, or none, is skipped: its instance is unclear. Nodes that share an instance
+    /// are skipped too: the instance may be healthy under the other name.
     fn patient(&self, key: &Key) -> Option<Patient> {
         self.context.cache.read(|world| {
             let node = world.nodes.get(key).filter(|node| self.context.manages(node))?;
@@ -161,8 +161,8 @@ impl NodeRepair {
         })
     }
 
-    /// Whether what is known is what there is: a node may have recovered, others may have fallen ill, and somebody may have
-    /// asked for a pause.
+    /// Whether the cache is current: the node may have recovered, others may have failed, and a
+    /// pause may have begun.
     fn sure_of_facts(&self, node: &Key) -> Result<(), Trouble> {
         if let Some(missing) = self.context.feeds.missing_of(&KINDS) {
             return Err(Trouble::Object(format!(
@@ -184,8 +184,8 @@ impl NodeRepair {
         })
     }
 
-    /// Gives the pods of a claim a time that has come already, so that nothing keeps them. A time in the past that somebody
-    /// has set stays.
+    /// Sets the deadline of a claim's pods to now, so that no protection delays them. An earlier
+    /// deadline stays.
     async fn end_now(&self, claim: &NodeClaim, now: Timestamp) -> Result<(), Trouble> {
         let annotations = claim.metadata.annotations.as_ref();
         let written = annotations.and_then(|all| all.get(TERMINATION_TIMESTAMP));
@@ -228,7 +228,7 @@ impl NodeRepair {
         self.context.events.tell(event);
     }
 
-    /// Tells everybody whose business it is.
+    /// Records the event on every object that is concerned.
     fn tell_blocked(&self, patient: &Patient, why: &str) {
         let Patient { node, claim, pool, .. } = patient;
         let pool = pool.as_ref().map(|pool| Subject::of(&**pool));

@@ -89,13 +89,13 @@ impl Throttle {
     /// A place in the queue; the turn comes when it is this call's.
     fn queue(&self) -> oneshot::Receiver<Turn> {
         let (sender, turn) = oneshot::channel();
-        // The task that gives turns ends with its runtime only, where nobody waits any more.
+        // The task that gives turns ends only with its runtime, when no caller waits.
         let _ = self.0.send(sender);
         turn
     }
 }
 
-/// Gives turns in the order in which they are asked for, until nobody can ask any more.
+/// Gives turns in the order of the requests, until all senders are gone.
 async fn give_turns(bucket: Shared, mut waiting: mpsc::UnboundedReceiver<oneshot::Sender<Turn>>) {
     while let Some(mut call) = waiting.recv().await {
         loop {

@@ -1,4 +1,4 @@
-//! What stands in the way of doing something.
+//! Errors of operations on the cluster or on a cloud.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl Trouble {
         self.status().map(|status| status.code)
     }
 
-    /// Somebody else has changed the object since it was read.
+    /// Whether another writer has changed the object since it was read.
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
     }

@@ -1,7 +1,7 @@
-//! Pods that workloads will have, where the objects tell of none: manifests that no controller has seen yet.
+//! Pods of workloads in manifests that no controller has processed yet.
 //!
-//! They are named, labelled and owned as Kubernetes' own controllers do it. What is drawn there follows from the workload
-//! here, so that the same manifests give the same pods.
+//! Names, labels and owners follow Kubernetes' own controllers. Random parts are derived from the
+//! workload, so the same manifests always give the same pods.
 
 mod claims;
 #[cfg(test)]

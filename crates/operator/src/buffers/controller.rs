@@ -1,4 +1,4 @@
-//! Says of each buffer what it comes to.
+//! Resolves capacity buffers and writes the result into their status.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,14 +24,14 @@ use crate::{
 /// so that room which was taken is made anew.
 const AGAIN: Duration = Duration::from_secs(30);
 
-/// Says of each buffer what it comes to, and asks for a plan that has room for it.
+/// Resolves each buffer, and asks for a plan with its room.
 #[derive(Debug)]
 pub struct Buffers {
     context: Context,
     plans: Arc<Triggers>,
 }
 
-/// What a buffer comes to.
+/// The resolved size of a buffer.
 #[derive(Debug)]
 struct Demand {
     replicas: i32,
@@ -100,8 +100,8 @@ impl Controller for Buffers {
     }
 }
 
-/// Writes into a buffer's status what it comes to. What it came to before stays where that is not
-/// known now.
+/// Writes the resolved size into a buffer's status. The previous size stays while the new one is
+/// unknown.
 fn say(buffer: &mut CapacityBuffer, demand: &Result<Demand, Unresolved>, now: jiff::Timestamp) {
     let strategy = buffer.spec.provisioning_strategy.clone().filter(|text| !text.is_empty());
     let template = buffer.spec.pod_template_ref.clone();

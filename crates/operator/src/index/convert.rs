@@ -1,7 +1,7 @@
-//! Kubernetes' words in the planner's.
+//! Converts Kubernetes types to the planner's types.
 //!
-//! Objects are validated when they are read, so that nothing here can fail. What should have been
-//! refused is read as the most restrictive thing it could mean.
+//! Objects are validated when they are read, so conversion cannot fail. An invalid value that
+//! passed is read as its most restrictive meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -226,10 +226,10 @@ pub(super) fn spread(constraint: &TopologySpreadConstraint) -> SpreadConstraint 
     }
 }
 
-/// Ports on the node itself.
+/// Host ports.
 ///
-/// COMPAT: upstream looks at `hostPort` only, to which the API server copies the ports of pods in
-/// the node's network. It does not do so in templates, and nobody does in files written by hand.
+/// COMPAT: upstream reads only `hostPort`, to which the API server copies the ports of pods in the
+/// host network. It does not copy them in templates, and files usually lack them.
 fn host_ports(spec: &core::PodSpec) -> BTreeSet<HostPort> {
     const EVERY_ADDRESS: &str = "0.0.0.0";
     const DEFAULT_PROTOCOL: &str = "TCP";

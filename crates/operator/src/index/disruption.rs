@@ -1,4 +1,4 @@
-//! What keeps pods where they are, and which of them can be moved now.
+//! What protects pods, and which pods can move now.
 
 use jiff::Timestamp;
 use joiner_core::disruption::KeptBy;

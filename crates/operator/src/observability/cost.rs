@@ -1,4 +1,4 @@
-//! What the instances of each pool cost.
+//! The cost of each pool's instances.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use crate::{
     world::Kept,
 };
 
-/// Identities of claims whose price nobody knows. Each is told and counted once.
+/// UIDs of claims with an unknown price. Each is reported and counted once.
 pub(super) type Unpriced = BTreeSet<String>;
 
 pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced) {

@@ -1,8 +1,8 @@
-//! What a controller plans by, for those who plan beside it.
+//! The controller's planning settings, published for commands that plan like it.
 //!
-//! A controller writes it into the annotation of its lease: whoever may see the lease may see it, and
-//! it is there for as long as the controller acts. Only settings of planning are in it, and only
-//! those that differ from their defaults; none of them is secret.
+//! The controller writes them into an annotation of its lease, where they last as long as its
+//! leadership. Only planning settings that differ from their defaults are included; none of them is
+//! secret.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ pub const ANNOTATION: &str = "joiner.sh/settings";
 /// Settings that a controller has published.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Published {
-    /// Who plans by them. Another holder of the lease leaves the annotation as it is, and knows
-    /// nothing of it.
+    /// The controller that uses them. After a change of holder the annotation may belong to the
+    /// previous one.
     holder: String,
     /// Texts by the names of their flags.
     settings: BTreeMap<String, String>,

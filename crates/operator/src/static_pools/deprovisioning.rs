@@ -22,8 +22,8 @@ const AGAIN: Duration = Duration::from_mins(1);
 /// How many claims are deleted at the same time.
 const AT_ONCE: usize = 20;
 
-/// Removes claims until a static pool has no more than it is to have. The pool's disruption budgets
-/// are about instances that the pool keeps, and do not count; what protects pods does.
+/// Removes claims until a static pool has its fixed number. The pool's disruption budgets do not
+/// apply to surplus claims; the protection of pods does.
 #[derive(Debug)]
 pub struct StaticDeprovisioning(pub Context);
 

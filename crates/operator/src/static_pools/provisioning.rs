@@ -38,7 +38,7 @@ pub struct StaticProvisioning {
 }
 
 impl StaticProvisioning {
-    /// Makes claims within the limits of their pools, together with whoever else reserves room.
+    /// Creates claims within the limits of their pools; all creators share the reservations.
     pub fn new(context: Context, reservations: Reservations) -> Self {
         let creation = ClaimCreation::new(context.clone());
         Self { context, creation, reservations }

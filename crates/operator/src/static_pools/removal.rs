@@ -67,7 +67,7 @@ fn lifetime_left(claim: &NodeClaim, now: Timestamp) -> f64 {
     ((whole - age) / whole).clamp(0.0, 1.0)
 }
 
-/// The claims that go, if so many are too many; what costs least first, of equals in order of name.
+/// The claims to remove if this many are surplus: the cheapest first, equal ones by name.
 pub(super) fn choose(
     world: &World,
     claims: &[Arc<NodeClaim>],
