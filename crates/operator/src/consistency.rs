@@ -26,21 +26,21 @@ use crate::{
     world::{Change, Kept, Key, World},
 };
 
-/// How often a claim is looked at.
+/// How often a claim is checked. The value is Karpenter's.
 const PERIOD: Duration = Duration::from_mins(10);
-/// The least share of what was promised that a node may have.
+/// The smallest tolerated share of the claim's resources. The value is Karpenter's.
 const TOLERATED: f64 = 0.90;
 
 /// Compares nodes with their claims.
 #[derive(Debug)]
 pub struct Consistency {
     context: Context,
-    /// When each claim was last looked at.
+    /// When each claim was last checked.
     looked: Mutex<BTreeMap<Key, Timestamp>>,
 }
 
 impl Consistency {
-    /// A controller that has looked at nothing yet.
+    /// A controller without earlier checks.
     pub fn new(context: Context) -> Self {
         Self { context, looked: Mutex::default() }
     }
@@ -111,7 +111,7 @@ impl Controller for Consistency {
     }
 }
 
-/// How long until a claim that was looked at then is looked at again; none if now.
+/// The time until the next check of a claim; none if it is due.
 fn due(looked: Timestamp, now: Timestamp) -> Option<Duration> {
     let passed = now.duration_since(looked);
     // A clock that was set back delays no check.

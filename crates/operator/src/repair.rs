@@ -1,9 +1,9 @@
-//! Nodes that stay unhealthy are replaced: their claims are deleted, and whatever protects their pods
-//! counts no more, since nothing that runs there does its work.
+//! Node repair: replaces nodes that stay unhealthy by deleting their claims. The pods' protection
+//! no longer counts, since they cannot run on such a node.
 //!
-//! Which conditions mean that, and for how long they are tolerated, is the provider's to say
-//! ([`policy`]). Where too many nodes are unhealthy at once ([`breaker`]), something else is wrong,
-//! and replacing them would make it worse.
+//! The provider defines the conditions and how long each is tolerated ([`policy`]). If too many
+//! nodes are unhealthy at once ([`breaker`]), there is a common cause, and replacing nodes would
+//! make it worse.
 
 pub mod breaker;
 pub mod policy;
@@ -40,14 +40,14 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// Why a claim is disrupted, as metrics call it.
+/// The reason of the disruption in metrics.
 const REASON: &str = "unhealthy";
-/// How often a node is looked at that is not repaired because too many others are unhealthy too.
+/// How often a node is examined while too many others are unhealthy. The value is Karpenter's.
 const BLOCKED_FOR: Duration = Duration::from_mins(5);
 /// The kinds that must be current before a repair: nodes, claims, pools and pauses.
 const KINDS: [&str; 4] = ["nodes", "nodeclaims", "nodepools", "namespaces"];
 
-/// Replaces nodes that stay unhealthy.
+/// The controller that replaces unhealthy nodes.
 #[derive(Debug)]
 pub struct NodeRepair {
     context: Context,
@@ -85,7 +85,7 @@ impl Controller for NodeRepair {
                 add(node.key());
             }
             Some(_) => {}
-            // If it was one of two with one instance, the other is not in doubt any more.
+            // Another node with the same provider ID is no longer ambiguous.
             None => {
                 let spec = diff.latest().spec.as_ref();
                 let id = spec.and_then(|spec| spec.provider_id.as_deref());
@@ -125,7 +125,8 @@ impl Controller for NodeRepair {
                 "deleting unhealthy node"
             );
         }
-        // Not before: on a claim that is not deleted after all the time would stay, and end the pods of some later drain.
+        // Only after the deletion: on a claim that stays, the deadline would end the pods of a
+        // later drain.
         self.end_now(claim, now).await?;
         Ok(Next::Done)
     }
@@ -146,7 +147,7 @@ impl NodeRepair {
             let claim = world.claim_of(node).filter(|_| !world.shares_instance(node))?;
             let policies = self.context.provider_of(claim)?.repair_policies();
             let due = policy::due(node, policies)?;
-            // What a reboot does to a node is no reason to replace it.
+            // Conditions that a reboot causes are no reason for a replacement.
             let due = due.not_before(reboot::end(claim));
             let pool_name = Some(label(&**node, NODE_POOL)).filter(|name| !name.is_empty());
             let pool = pool_name.and_then(|name| world.node_pools.named(name));
@@ -218,7 +219,7 @@ impl NodeRepair {
         repaired.inc();
     }
 
-    /// Tells why an instance goes, as is told of commands.
+    /// Reports the removal in the same way as commands do.
     fn tell_removal(&self, claim: &NodeClaim, node: &Key, condition: &str) {
         let why = format!(
             "condition {condition} of node {node} was not healthy for longer than its provider \
@@ -238,8 +239,7 @@ impl NodeRepair {
     }
 }
 
-/// Whether a node has other conditions than before, or has had them since another time. When the
-/// kubelet last said so does not matter.
+/// Whether a node's conditions changed, except their heartbeat times.
 fn conditions_have_changed(diff: &Diff<Node>) -> bool {
     fn of(node: &Node) -> BTreeMap<&str, (&str, Option<Timestamp>)> {
         let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
@@ -254,7 +254,7 @@ fn conditions_have_changed(diff: &Diff<Node>) -> bool {
     }
 }
 
-/// Whether a node has other labels than before: it may be ours only now.
+/// Whether a node's labels changed: they decide whether it is managed.
 fn labels_have_changed(diff: &Diff<Node>) -> bool {
     match (&diff.old, &diff.new) {
         (Some(old), Some(new)) => old.metadata.labels != new.metadata.labels,
@@ -262,7 +262,7 @@ fn labels_have_changed(diff: &Diff<Node>) -> bool {
     }
 }
 
-/// How the nodes of a pool are, or those of the whole cluster for one without a pool.
+/// The breaker of a node's pool, or of the whole cluster for a node without a pool.
 fn breaker(
     world: &World,
     pool_name: Option<&str>,
