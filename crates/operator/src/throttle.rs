@@ -15,11 +15,11 @@ use tokio::{
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Lets so many calls through in a second, and so many at once after a quiet time. Clones, and all
-/// services it is laid around, share what is allowed.
+/// Limits the calls per second, with a burst after a quiet time. Clones and all wrapped services
+/// share one limit.
 ///
-/// Calls go in the order in which they were made. One that is given up while it waits costs
-/// nothing, and the next one goes in its place.
+/// Calls run in the order in which they were made. A call that is cancelled while it waits costs
+/// nothing.
 #[derive(Debug, Clone)]
 pub struct Throttle(mpsc::UnboundedSender<oneshot::Sender<Turn>>);
 

@@ -20,8 +20,8 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// How often a buffer is looked at although nothing has happened to it. With each look comes a plan,
-/// so that room which was taken is made anew.
+/// How often an unchanged buffer is examined. Each examination causes a plan, so room that was used
+/// is created again.
 const AGAIN: Duration = Duration::from_secs(30);
 
 /// Resolves each buffer, and asks for a plan with its room.
@@ -84,7 +84,7 @@ impl Controller for Buffers {
                 replicas: resolved.replicas,
                 template_generation: resolved.template_generation,
             });
-            // What cannot be read is there.
+            // An unreadable object exists.
             let invalid = unreadable(world, buffer).map(|why| Unresolved::Invalid(why.to_owned()));
             let demand = demand.map_err(|why| invalid.unwrap_or(why));
             Some((Arc::clone(buffer), demand))

@@ -109,7 +109,7 @@ pub(crate) fn tolerations(spec: &core::PodSpec) -> Vec<Toleration> {
     spec.tolerations.iter().flatten().map(toleration).collect()
 }
 
-/// What a pod with these requests asks for.
+/// The planner's pod for these requests.
 pub(super) fn pod_spec(spec: &core::PodSpec, requests: Resources) -> PodSpec {
     let affinity = spec.affinity.as_ref();
     let node = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
@@ -152,7 +152,7 @@ pub(super) fn pod_spec(spec: &core::PodSpec, requests: Resources) -> PodSpec {
     }
 }
 
-/// What matters of a pod that is left unread: what it uses where it is, and whom it keeps away.
+/// The parts of an unread pod that matter: the resources that it uses, and the pods that it repels.
 pub(super) fn unread_pod_spec(
     spec: &core::PodSpec,
     requests: Resources,
@@ -198,7 +198,7 @@ fn affinity_term(term: &PodAffinityTerm) -> AffinityTerm {
     }
 }
 
-/// A spread constraint with Kubernetes' defaults for what it leaves out.
+/// A spread constraint, with Kubernetes' defaults for unset fields.
 pub(super) fn spread(constraint: &TopologySpreadConstraint) -> SpreadConstraint {
     let policy = |text: Option<&str>, default| match text {
         Some("Honor") => InclusionPolicy::Honor,

@@ -175,8 +175,8 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Whether an instance has been quiet for as long as its pool asks, where nobody is there to say so: objects may be older
-    /// than the time they are judged for.
+    /// Whether an instance has been quiet for as long as its pool requires, computed from times. It
+    /// serves readers without a controller, whose objects may be older than the evaluated time.
     fn has_become_quiet(&self, pool: Option<&str>, since: Option<Timestamp>) -> bool {
         let rules = pool.and_then(|pool| self.pools.get(pool)).filter(|it| it.replicas.is_none());
         let after = rules.and_then(|rules| rules.consolidate_after);
@@ -186,7 +186,7 @@ impl<'o> Reader<'o> {
 
     fn pod(&self, planned: &PlannedPod) -> PodFacts {
         let pod = self.pods.get(&(&*planned.namespace, &*planned.name));
-        // A pod that the objects do not tell of is one that needs a place, as most do.
+        // A pod without an object counts as one that needs a place, as most pods do.
         pod.map(|pod| pods::facts(pod, &self.disruption)).unwrap_or_default()
     }
 }

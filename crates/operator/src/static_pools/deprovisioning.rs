@@ -17,7 +17,7 @@ use crate::{
 
 /// Why a claim is removed, as metrics call it.
 const REASON: &str = "overprovisioned";
-/// When a pool is looked at again although nothing has happened to it.
+/// How often an unchanged pool is examined. The value is Karpenter's.
 const AGAIN: Duration = Duration::from_mins(1);
 /// How many claims are deleted at the same time.
 const AT_ONCE: usize = 20;

@@ -20,9 +20,9 @@ use crate::{
     world::{Change, Key, World},
 };
 
-/// When a pool is looked at again although nothing has happened to it.
+/// How often an unchanged pool is examined. The value is Karpenter's.
 const AGAIN: Duration = Duration::from_mins(1);
-/// The same for one whose limit has no room.
+/// The same for a pool at its limit. The value is Karpenter's.
 const AGAIN_AT_LIMIT: Duration = Duration::from_secs(30);
 /// How many claims are created at the same time.
 const AT_ONCE: usize = 20;
