@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// How often a claim is examined without a change in the cluster, because the cloud may have
-/// changed. The value was chosen and not measured separately.
+/// changed. The value is Karpenter's.
 const LOOK_EVERY: Duration = Duration::from_mins(5);
 
 /// Writes the `Drifted` and `Consolidatable` conditions of each claim.

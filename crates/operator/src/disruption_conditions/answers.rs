@@ -10,8 +10,7 @@ use joiner_cloud::class::NodeClass;
 
 use super::drift::Verdict;
 
-/// How long a type that was found is not checked again. The value was chosen and not measured
-/// separately.
+/// How long a type that was found is not checked again. The value is Karpenter's.
 const TYPE_COUNTS_FOR: Duration = Duration::from_mins(30);
 
 /// Answers by claim UID. Times are the clock's running time.

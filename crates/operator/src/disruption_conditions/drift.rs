@@ -26,7 +26,7 @@ pub const REQUIREMENTS_DRIFTED: &str = "RequirementsDrifted";
 /// The cloud no longer offers the instance's type.
 pub const INSTANCE_TYPE_NOT_FOUND: &str = "InstanceTypeNotFound";
 
-/// How old a claim must be before a missing type counts as drift.
+/// How old a claim must be before a missing type counts as drift. The value is Karpenter's.
 pub const TYPE_CHECK_AGE: SignedDuration = SignedDuration::from_hours(1);
 
 /// The class's settings changed in a way that needs new instances.

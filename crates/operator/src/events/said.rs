@@ -15,7 +15,7 @@ const QUIET: Duration = Duration::from_mins(2);
 /// users change. The value was chosen and not measured separately.
 const REMIND_AFTER: Duration = Duration::from_hours(24);
 /// How many characters of an error an event contains: enough to act on, and little load for etcd.
-/// The value was chosen and not measured separately.
+/// The value is Karpenter's.
 const ERROR_MAX: usize = 300;
 
 impl Event {

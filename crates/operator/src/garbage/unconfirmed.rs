@@ -11,8 +11,7 @@ use joiner_api::node_claim::NodeClaim;
 
 use crate::{context::Context, rounds::Rounds, trouble::Trouble, world::Key};
 
-/// How long a watch may take to show a claim that this process wrote. The value was chosen and not
-/// measured separately.
+/// How long a watch may take to show a claim that this process wrote. The value is Karpenter's.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Removes cached claims that came from a write and no longer exist.

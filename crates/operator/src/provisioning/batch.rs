@@ -77,8 +77,7 @@ impl Triggers {
     }
 }
 
-/// How soon pending pods are planned again without a change. The value was chosen and not measured
-/// separately.
+/// How soon pending pods are planned again without a change. The value is Karpenter's.
 pub(super) const AGAIN: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
