@@ -1,7 +1,7 @@
-//! What may be told of answers that cannot be decoded.
+//! Safe descriptions of answers that cannot be decoded.
 //!
 //! The JSON library quotes values in its errors ("invalid type: string …"), and an answer may be a
-//! Secret. So only the place of the error is told, and never a part of the answer.
+//! Secret. So messages name only the place of the error, and never a part of the answer.
 
 use serde_json::error::Category;
 

@@ -1,7 +1,7 @@
-//! When a cloud may be asked again, claim by claim.
+//! When a cloud may be asked again for each claim.
 //!
-//! A claim is looked at whenever something changes, also by our own hand: what a cloud answered is
-//! written down, and that is a change. Clouds are spared from it.
+//! A claim is reconciled after every change, including Joiner's own record of the cloud's last
+//! answer. This limit spares the cloud those extra calls.
 
 use std::{
     collections::BTreeMap,

@@ -72,7 +72,7 @@ impl Budgets {
         Self { by_namespace }
     }
 
-    /// Whether budgets keep an active pod where it is until somebody changes them.
+    /// Whether budgets block an active pod until a user changes them.
     pub fn keep_for_good(&self, pod: &Pod) -> bool {
         match self.about(pod).as_slice() {
             [] => false,
@@ -95,7 +95,8 @@ impl Budgets {
         }
     }
 
-    /// Budgets mean nothing to a pod that puts up with leaving nodes, because nobody evicts it.
+    /// Budgets do not apply to a pod that tolerates the disruption taint, because it is never
+    /// evicted.
     fn about(&self, pod: &Pod) -> Vec<&Budget> {
         if tolerates_disruption(pod) {
             return Vec::new();

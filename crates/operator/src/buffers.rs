@@ -1,8 +1,8 @@
-//! Room that is kept free for pods to come: what is said of `CapacityBuffer`s.
+//! Capacity buffers: room that is kept free for future pods.
 //!
-//! [`Buffers`] says of each buffer what it comes to, and asks for a plan; [`write_provisioning`] says
-//! after each plan whether the room is there. What a buffer comes to, and the pods that stand for it
-//! in a plan, are [`crate::index::buffers`]'s.
+//! [`Buffers`] resolves each `CapacityBuffer` and asks for a plan. [`write_provisioning`] reports
+//! after each plan whether the room is free. [`crate::index::buffers`] resolves buffers and creates
+//! their virtual pods.
 
 mod controller;
 mod provisioning;
@@ -34,7 +34,8 @@ fn referred(world: &World, buffer: &CapacityBuffer) -> Objects {
     objects
 }
 
-/// Why it is not known what all buffers come to; none if it is. The room of one would look like nobody's.
+/// Why not all buffers can be resolved; none if they can. The room of an unreadable buffer would
+/// look unused.
 pub(crate) fn first_unreadable(world: &World) -> Option<&str> {
     world.capacity_buffers.values().find_map(|buffer| unreadable(world, buffer))
 }

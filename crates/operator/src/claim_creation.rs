@@ -1,7 +1,7 @@
-//! Creating claims so that none is created twice.
+//! Creates claims without duplicates.
 //!
-//! A claim's name is chosen before it is asked for. If no answer comes, the claim may or may not be
-//! there; whoever decides on more claims first finds out.
+//! A claim's name is chosen before the create call. After a lost answer it is unknown whether the
+//! claim exists. Every later decision first resolves that.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use joiner_api::node_claim::NodeClaim;
 
 use crate::{context::Context, static_pools::Reserved, trouble::Trouble};
 
-/// Creates claims, and remembers those of which it is not known whether they were created.
+/// Creates claims, and remembers those whose create call had no answer.
 #[derive(Debug)]
 pub struct ClaimCreation {
     context: Context,

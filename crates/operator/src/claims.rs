@@ -1,4 +1,4 @@
-//! What is often asked of claims and the nodes they became.
+//! Common questions about claims and their nodes.
 
 use joiner_api::{node_claim::NodeClaim, node_class_reference::NodeClassReference};
 use joiner_cloud::{class::NodeClass, order::ClaimId};
@@ -64,7 +64,7 @@ pub fn refers_to(reference: Option<&NodeClassReference>, class: &NodeClass) -> b
     })
 }
 
-/// Whether somebody wants the object gone.
+/// Whether the object is being deleted.
 pub fn is_deleting(object: &impl Resource) -> bool {
     object.meta().deletion_timestamp.is_some()
 }

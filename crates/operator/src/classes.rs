@@ -1,4 +1,4 @@
-//! What becomes of classes: what is said of them, what instances were made from, and their end.
+//! The controllers of classes: status, hashes and finalizers.
 
 mod hash;
 mod resolution;
@@ -26,16 +26,16 @@ use crate::{
     },
 };
 
-/// Which part of a class is written.
+/// The part of a class that a patch writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Everything but its status.
+    /// Everything except the status.
     Object,
-    /// Its status.
+    /// The status.
     Status,
 }
 
-/// A class of a provider that is on, or what such classes are made of, and the provider.
+/// A class of an enabled provider, or an object that such classes refer to, with the provider.
 fn find_served<'c>(
     context: &'c Context,
     key: &Key,
@@ -45,7 +45,7 @@ fn find_served<'c>(
     Some((class, provider))
 }
 
-/// Classes that refer to an object as what they are made of.
+/// Classes that refer to an object.
 fn users_of<'w>(
     context: &'w Context,
     world: &'w World,
@@ -58,14 +58,13 @@ fn users_of<'w>(
     classes.filter(move |class| refers_to_object(context, class, &named))
 }
 
-/// Whether a class is made of an object.
+/// Whether a class refers to an object.
 fn refers_to_object(context: &Context, class: &NodeClass, object: &ObjectName) -> bool {
     let provider = context.providers.serving(&class.group, &class.kind);
     provider.is_some_and(|provider| provider.needs(class).objects.contains(object))
 }
 
-/// Merges a patch into a class; what the API server answers is known at once. That the class is gone
-/// already is as good.
+/// Patches a class and caches the answer. A class that is gone is not an error.
 async fn patch(
     context: &Context,
     provider: &dyn CloudProvider,

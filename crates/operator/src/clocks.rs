@@ -23,7 +23,7 @@ pub const CLOCK: &str = "clock";
 /// How often clocks are compared, and how soon something is looked at again that waits for them.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(15);
 
-/// The wall clock of this process, and what others say of it. Clones are the same.
+/// The wall clock of this process, compared with the API server's. Clones share the comparison.
 #[derive(Debug, Clone)]
 pub struct Clocks {
     clock: Clock,
@@ -37,12 +37,12 @@ impl Clocks {
         Self { clock, agreement: Arc::new(Mutex::new(agreement)) }
     }
 
-    /// How clocks differ now, if they do. What would be given up by the wall clock then waits.
+    /// How clocks differ now, if they do. Decisions that depend on the wall clock then wait.
     pub fn difference(&self) -> Option<Difference> {
         self.agreement().difference(self.clock.reading())
     }
 
-    /// The same client, whose every answer tells what time it is at the API server.
+    /// A client that reads the API server's time from every answer.
     pub fn heard_by(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
         Client::new(Heard { clocks: self.clone(), client }, namespace)
@@ -100,7 +100,7 @@ fn time_of(date: &[u8]) -> Option<Timestamp> {
     DateTimeParser::new().parse_timestamp(date).ok()
 }
 
-/// A client whose answers are looked at for the time.
+/// The layer that reads the time from answers.
 #[derive(Clone)]
 struct Heard {
     clocks: Clocks,

@@ -1,5 +1,4 @@
-//! What clouds are told of the cluster: how it is when the engine begins to act, and every change
-//! from then on.
+//! Passes the cluster's state to the clouds: all of it at the start, and then every change.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -20,7 +19,7 @@ use crate::{
 /// Kinds of addresses by which a node is reached.
 const ADDRESSES: [&str; 2] = ["InternalIP", "ExternalIP"];
 
-/// Tells every cloud of the cluster with this identity. Nothing that changes is missed.
+/// Passes the cluster with this identity to every cloud. No change is missed.
 pub fn begin(context: &Context, cluster_uid: &str) {
     for provider in context.providers.all() {
         let (told, own) = (Arc::clone(provider), context.clone());
@@ -47,7 +46,7 @@ fn cluster(context: &Context, provider: &dyn CloudProvider, world: &World, uid: 
     }
 }
 
-/// What a change is to a cloud; nothing if it is none of its matters.
+/// A change in the form for clouds; none if it does not concern them.
 fn change_for(
     context: &Context,
     provider: &dyn CloudProvider,

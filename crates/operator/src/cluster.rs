@@ -1,7 +1,7 @@
-//! Writing to the cluster.
+//! Writes to the cluster.
 //!
-//! Every write has a deadline, and what the API server answers is known at once: nobody decides on
-//! an object as it was before one's own write.
+//! Every write has a deadline. The API server's answer enters the cache at once, so a controller
+//! never decides on a state from before its own write.
 
 mod refusals;
 
@@ -30,12 +30,12 @@ use crate::{
     world::{Cache, Kept, Key},
 };
 
-/// How long the API server may take to answer.
+/// How long the API server may take to answer. The value was chosen and not measured separately.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Where objects of a kind are: in a namespace, or in the whole cluster.
+/// The scope of a kind: namespaced, or cluster-wide.
 pub trait Scoped {
-    /// The interface to the objects of a kind that are there.
+    /// The API of a kind in this scope.
     fn api<K: Resource<DynamicType = (), Scope = Self>>(
         client: Client,
         namespace: Option<&str>,
@@ -60,7 +60,7 @@ impl Scoped for NamespaceResourceScope {
     }
 }
 
-/// A kind that is written.
+/// A kind that Joiner writes.
 pub trait Written:
     Kept + Resource<DynamicType = (), Scope: Scoped> + Clone + Debug + Serialize + DeserializeOwned
 {
@@ -76,17 +76,17 @@ impl<T> Written for T where
 {
 }
 
-/// Whether a write counts only if nobody has changed the object meanwhile. A patch replaces lists
-/// as a whole, so whoever changes one has to be sure of what was in it.
+/// Whether a write requires an unchanged resource version. A merge patch replaces whole lists, so a
+/// change of a list needs this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// It counts only then; otherwise it is a conflict.
+    /// The version must be unchanged; otherwise the write is a conflict.
     Version,
-    /// It counts anyway.
+    /// The write always applies.
     None,
 }
 
-/// The cluster, to be written to. Clones are the same.
+/// The client for writes. Clones share the same client.
 #[derive(Clone)]
 pub struct Cluster {
     client: Client,
@@ -102,22 +102,22 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// A cluster whose answers `cache` learns of.
+    /// A client that stores answers in `cache`.
     pub fn new(client: Client, clock: Clock, cache: Cache) -> Self {
         Self { client, clock, cache, refusals: Refusals::default() }
     }
 
-    /// What the API server does not let us do.
+    /// The calls that RBAC forbids.
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
     }
 
-    /// The client, for calls that nobody has to learn of.
+    /// The client, for calls whose answers are not cached.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// An object of the whole cluster as the API server has it now; none if there is none.
+    /// A cluster-scoped object, read from the API server; none if it does not exist.
     pub async fn get<T: Written>(&self, name: &str) -> Result<Option<T>, Trouble> {
         let what = || format!("get {} {name}", T::KIND);
         self.call(what, self.api::<T>(None).get_opt(name)).await
@@ -132,7 +132,7 @@ impl Cluster {
         Ok(created)
     }
 
-    /// Makes `new` of `old`, its status apart. Answers nothing if they are the same.
+    /// Patches `old` to `new`, except the status. Returns none if they are equal.
     pub async fn patch<T: Written>(
         &self,
         old: &T,
@@ -147,7 +147,7 @@ impl Cluster {
         .await
     }
 
-    /// Makes the status of `new` of the one of `old`. Answers nothing if they are the same.
+    /// Patches the status of `old` to that of `new`. Returns none if they are equal.
     pub async fn patch_status<T: Written>(
         &self,
         old: &T,
@@ -193,8 +193,8 @@ impl Cluster {
         Ok(Some(patched))
     }
 
-    /// Takes a finalizer from a node: from this very one, and whatever others do to its finalizers
-    /// at the same time. That the node is gone already is as good.
+    /// Removes a finalizer from a node with this UID, even if others change its finalizers at the
+    /// same time. A node that is gone is not an error.
     pub async fn remove_finalizer(&self, node: &Node, finalizer: &str) -> Result<(), Trouble> {
         let what = || format!("remove finalizer {finalizer} from Node {}", node.key());
         let patch = Patch::Strategic(json!({"metadata": {
@@ -216,8 +216,8 @@ impl Cluster {
         }
     }
 
-    /// Asks for an object to be deleted: this very one, not another of its name. That it is gone
-    /// already is as good.
+    /// Deletes an object with this UID, and not a later one of its name. An object that is gone is
+    /// not an error.
     pub async fn delete<T: Written>(&self, object: &T) -> Result<(), Trouble> {
         let what = || format!("delete {} {}", T::KIND, object.key());
         let params = DeleteParams {
@@ -227,7 +227,7 @@ impl Cluster {
         let deleted = self.call(what, self.api_of(object).delete(&name(object), &params)).await;
         match deleted {
             Ok(answer) => {
-                // What a deletion leaves waits for its finalizers.
+                // Deleted objects with finalizers remain.
                 answer.left().into_iter().for_each(|left| self.cache.wrote(left));
                 Ok(())
             }
@@ -236,10 +236,11 @@ impl Cluster {
         }
     }
 
-    /// Asks the API server to evict a pod: this very one, not another of its name.
+    /// Evicts a pod with this UID, and not a later one of its name.
     pub async fn evict(&self, pod: &Key, uid: &str) -> Result<(), Trouble> {
         let what = || format!("evict Pod {pod}");
-        // `Api::evict` of kube 5.0 misspells the options, so that the API server ignores them.
+        // `Api::evict` of kube 5.0 misspells the field of its options, and the API server ignores
+        // them.
         let options = DeleteOptions {
             preconditions: Some(meta::Preconditions {
                 uid: Some(uid.to_owned()),
@@ -254,7 +255,7 @@ impl Cluster {
         self.call(what, call).await.map(|_: Value| ())
     }
 
-    /// Deletes a pod whatever protects it: this very one, with so many seconds to end.
+    /// Deletes a pod with this UID despite its protection, with this grace period in seconds.
     pub async fn delete_pod(
         &self,
         pod: &Key,
@@ -270,8 +271,8 @@ impl Cluster {
         self.call(what, self.pods(pod).delete(pod.name(), &params)).await.map(|_| ())
     }
 
-    /// Makes a call, but not for longer than the deadline, which is counted from when the call is
-    /// sent. What is not allowed is remembered.
+    /// Makes a call with the deadline, which counts from the moment it is sent. Forbidden calls are
+    /// remembered.
     pub async fn call<R>(
         &self,
         what: impl Fn() -> String,
@@ -285,13 +286,13 @@ impl Cluster {
         outcome
     }
 
-    /// The same for a call that can be done without.
+    /// The same for a call that is optional.
     pub async fn call_if_allowed<R>(
         &self,
         what: impl Fn() -> String,
         call: impl Future<Output = kube::Result<R>>,
     ) -> Result<R, Trouble> {
-        // On the heap: every layer that waits for a call would otherwise be as large as the call.
+        // Boxed, because every caller's future would otherwise contain this large future.
         match self.clock.within(DEADLINE, Box::pin(call)).await {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
@@ -303,7 +304,7 @@ impl Cluster {
         }
     }
 
-    /// The interface to objects of an object's kind, where that one is.
+    /// The API of an object's kind, in the object's scope.
     fn api_of<T: Written>(&self, object: &T) -> Api<T> {
         self.api(object.meta().namespace.as_deref())
     }
@@ -317,8 +318,8 @@ impl Cluster {
     }
 }
 
-/// Whether the answer to a write is the last there is to see of an object: with the last finalizer
-/// of what was deleted, the object goes.
+/// Whether a write's answer shows the object for the last time. A deleted object goes with its last
+/// finalizer.
 fn is_gone<T: Written>(answer: &T) -> bool {
     let metadata = answer.meta();
     let waits = metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
@@ -337,7 +338,7 @@ fn value<T: Serialize>(object: &T) -> Value {
     serde_json::to_value(object).expect("objects of the API can be written")
 }
 
-/// The merge patch that makes `new` of `old`; none if they are the same.
+/// The merge patch from `old` to `new`; none if they are equal.
 fn difference(old: &Value, new: &Value) -> Option<Map<String, Value>> {
     let (Value::Object(old), Value::Object(new)) = (old, new) else { return None };
     let mut patch = Map::new();

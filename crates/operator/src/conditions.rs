@@ -1,7 +1,8 @@
-//! Conditions of objects: what is said of an object, when, and what follows from it.
+//! Conditions of objects: status, reason, message and transition time.
 //!
-//! Some conditions make up the root one, `Ready`: it is true when all of them are, and says which
-//! are not. All others stand for themselves, and where no condition makes it up there is no `Ready`.
+//! Some conditions are dependents of the root condition `Ready`. It is true when all of them are,
+//! and otherwise names those that are not. The other conditions are independent. A kind without
+//! dependents has no `Ready`.
 
 use std::{borrow::Cow, cmp::Reverse};
 
@@ -15,56 +16,57 @@ use joiner_api::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
-/// The condition that sums up others.
+/// The root condition.
 pub const READY: &str = "Ready";
-/// Of claims: the instance was made.
+/// Of claims: the instance was created.
 pub const LAUNCHED: &str = "Launched";
 /// Of claims: the node has joined.
 pub const REGISTERED: &str = "Registered";
 /// Of claims: the node can take pods.
 pub const INITIALIZED: &str = "Initialized";
-/// Of claims: nothing has happened on the node for long enough.
+/// Of claims: the node was quiet for long enough to be consolidated.
 pub const CONSOLIDATABLE: &str = "Consolidatable";
-/// Of claims: the instance is not as its pool or class now want it.
+/// Of claims: the instance no longer matches its pool or class.
 pub const DRIFTED: &str = "Drifted";
-/// Of claims: a disruption is under way.
+/// Of claims: the claim is being disrupted.
 pub const DISRUPTION_REASON: &str = "DisruptionReason";
 /// Of claims: the node is being rebooted. Karpenter 1.15 sets it.
 pub const REBOOTING: &str = "Rebooting";
-/// Of claims: the pods have left.
+/// Of claims: the node is drained.
 pub const DRAINED: &str = "Drained";
-/// Of claims: the volumes of the pods that left are detached.
+/// Of claims: the volumes of evicted pods are detached.
 pub const VOLUMES_DETACHED: &str = "VolumesDetached";
-/// Of claims: the cloud has accepted to remove the instance.
+/// Of claims: the cloud accepted the removal of the instance.
 pub const INSTANCE_TERMINATING: &str = "InstanceTerminating";
-/// Of claims: the node is about as large as was promised.
+/// Of claims: the node is about as large as its type.
 pub const CONSISTENT_STATE_FOUND: &str = "ConsistentStateFound";
-/// Of pools and overlays: what the object says makes sense.
+/// Of pools and overlays: the spec is valid.
 pub const VALIDATION_SUCCEEDED: &str = "ValidationSucceeded";
-/// Of pools, and only when false: its budgets can be read. If not, none of its instances is disrupted.
+/// Of pools, and only when false: its budgets are readable. If they are not, its instances are not
+/// disrupted.
 pub const BUDGETS_VALID: &str = "BudgetsValid";
-/// Of pools: its class can be used.
+/// Of pools: its class is ready.
 pub const NODE_CLASS_READY: &str = "NodeClassReady";
-/// Of pools: instances made from it have joined lately.
+/// Of pools: recent instances have registered.
 pub const NODE_REGISTRATION_HEALTHY: &str = "NodeRegistrationHealthy";
-/// Of buffers: it is known how much room is to be kept free.
+/// Of buffers: the room to keep free is known.
 pub const READY_FOR_PROVISIONING: &str = "ReadyForProvisioning";
-/// Of buffers: the room is there.
+/// Of buffers: the room is free.
 pub const PROVISIONING: &str = "Provisioning";
 
-/// Whether something holds.
+/// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It does.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
     /// It is not known yet.
     Unknown,
 }
 
 impl Status {
-    /// As conditions write it.
+    /// The text in a condition.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -74,19 +76,18 @@ impl Status {
     }
 }
 
-/// An object that has conditions of which some make up `Ready`.
+/// An object with conditions, some of which are dependents of `Ready`.
 pub trait Conditioned {
-    /// The conditions that make up `Ready`.
+    /// The dependents of `Ready`.
     const DEPENDENTS: &'static [&'static str];
 
-    /// Its metadata, and its conditions to be changed.
+    /// Its metadata, and its conditions for changes.
     fn parts(&mut self) -> (&ObjectMeta, &mut Vec<Condition>);
 
     /// Its conditions.
     fn conditions(&self) -> &[Condition];
 
-    /// The conditions to be changed, as of `now`. Those that make up `Ready`, and `Ready`, are there
-    /// from now on.
+    /// The conditions for changes at `now`. Missing dependents and `Ready` are added as unknown.
     fn conditions_mut(&mut self, now: Timestamp) -> ConditionSet<'_> {
         let (metadata, list) = self.parts();
         let created = metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
@@ -101,7 +102,7 @@ pub trait Conditioned {
         set
     }
 
-    /// The status of a condition; unknown where nothing was said.
+    /// The status of a condition; unknown if it is missing.
     fn status(&self, type_: &str) -> Status {
         match find(self.conditions(), type_).map(|condition| condition.status.as_str()) {
             Some("True") => Status::True,
@@ -115,13 +116,13 @@ pub trait Conditioned {
         self.status(type_) == Status::True
     }
 
-    /// Since when a condition has had its status.
+    /// When a condition last changed its status.
     fn since(&self, type_: &str) -> Option<Timestamp> {
         find(self.conditions(), type_)?.last_transition_time.as_ref().map(|time| time.0)
     }
 }
 
-/// Kinds that have conditions, and which of them make up `Ready`.
+/// Implements the trait for kinds, with their dependents of `Ready`.
 macro_rules! conditioned {
     ($($kind:ident: $dependents:expr;)+) => {
         $(impl Conditioned for $kind {
@@ -142,11 +143,11 @@ conditioned! {
     NodeClaim: [LAUNCHED, REGISTERED, INITIALIZED];
     NodePool: [VALIDATION_SUCCEEDED, NODE_CLASS_READY];
     NodeOverlay: [VALIDATION_SUCCEEDED];
-    // Nothing sums up a buffer.
+    // Buffers have no root condition.
     CapacityBuffer: [];
 }
 
-/// The conditions of an object, to be changed.
+/// The conditions of an object, for changes.
 #[derive(Debug)]
 pub struct ConditionSet<'o> {
     dependents: Cow<'static, [&'static str]>,
@@ -157,7 +158,7 @@ pub struct ConditionSet<'o> {
 }
 
 impl<'o> ConditionSet<'o> {
-    /// The conditions of an object of any kind, of which `parts` make up `Ready`.
+    /// The conditions of an object of any kind, with the dependents of `Ready`.
     pub fn new(
         list: &'o mut Vec<Condition>,
         parts: Vec<&'static str>,
@@ -167,12 +168,12 @@ impl<'o> ConditionSet<'o> {
         Self { dependents: parts.into(), generation, deleting: false, now: seconds(now), list }
     }
 
-    /// Something holds.
+    /// Sets a condition to true.
     pub fn set_true(&mut self, type_: &str) {
         self.set(type_, Status::True, type_, "");
     }
 
-    /// Says something of an object. What was said before keeps its time if the status is the same.
+    /// Sets a condition. It keeps its transition time if the status stays the same.
     pub fn set(&mut self, type_: &str, status: Status, reason: &str, message: &str) {
         let changed = self.write(type_, status, reason, message);
         if changed && type_ != READY && !self.dependents.is_empty() {
@@ -180,7 +181,7 @@ impl<'o> ConditionSet<'o> {
         }
     }
 
-    /// What was said is still so, of the object as it is now.
+    /// Confirms a condition for the object's current generation.
     pub fn confirm(&mut self, type_: &str) {
         if let Some(known) = find(self.list, type_).cloned() {
             let status = match known.status.as_str() {
@@ -192,7 +193,7 @@ impl<'o> ConditionSet<'o> {
         }
     }
 
-    /// Takes back what was said. What makes up `Ready` cannot be taken back.
+    /// Removes a condition. Dependents of `Ready` stay.
     pub fn clear(&mut self, type_: &str) {
         let Some(index) = self.list.iter().position(|condition| condition.type_ == type_) else {
             return;
@@ -227,7 +228,7 @@ impl<'o> ConditionSet<'o> {
         }
     }
 
-    /// Writes one condition; answers whether that changed anything.
+    /// Writes one condition; returns whether it changed.
     fn write(&mut self, type_: &str, status: Status, reason: &str, message: &str) -> bool {
         let known = find(self.list, type_);
         let since = known
@@ -255,7 +256,7 @@ impl<'o> ConditionSet<'o> {
         changed
     }
 
-    /// Says what follows for `Ready`.
+    /// Updates `Ready` from its dependents.
     pub fn sum_up(&mut self) {
         let mut unhealthy: Vec<&Condition> = self
             .list
@@ -287,7 +288,7 @@ impl<'o> ConditionSet<'o> {
         condition.observed_generation == Some(self.generation)
     }
 
-    /// Oldest first, `Ready` last.
+    /// Sorts them: oldest first, `Ready` last.
     fn order(&mut self) {
         self.list.sort_by(|a, b| {
             let place = |condition: &Condition| (condition.type_ == READY, since(condition));
@@ -300,7 +301,7 @@ fn since(condition: &Condition) -> Option<Timestamp> {
     condition.last_transition_time.as_ref().map(|time| time.0)
 }
 
-/// The time as conditions keep it.
+/// The time truncated to seconds, as conditions store it.
 pub fn seconds(time: Timestamp) -> Timestamp {
     let down = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Trunc);
     time.round(down).unwrap_or(time)

@@ -1,7 +1,7 @@
-//! Whether nodes are about as large as was promised.
+//! Whether nodes are about as large as their claims.
 //!
-//! Nothing is repaired here. A node that is far smaller than its claim says makes plans that do not
-//! work out, and somebody should know why.
+//! This controller only reports. A node that is much smaller than its claim makes plans fail, and
+//! the event shows users why.
 
 use std::{
     collections::BTreeMap,
@@ -26,21 +26,21 @@ use crate::{
     world::{Change, Kept, Key, World},
 };
 
-/// How often a claim is looked at.
+/// How often a claim is checked. The value is Karpenter's.
 const PERIOD: Duration = Duration::from_mins(10);
-/// The least share of what was promised that a node may have.
+/// The smallest tolerated share of the claim's resources. The value is Karpenter's.
 const TOLERATED: f64 = 0.90;
 
-/// Compares nodes with what their claims promised.
+/// Compares nodes with their claims.
 #[derive(Debug)]
 pub struct Consistency {
     context: Context,
-    /// When each claim was last looked at.
+    /// When each claim was last checked.
     looked: Mutex<BTreeMap<Key, Timestamp>>,
 }
 
 impl Consistency {
-    /// A controller that has looked at nothing yet.
+    /// A controller without earlier checks.
     pub fn new(context: Context) -> Self {
         Self { context, looked: Mutex::default() }
     }
@@ -111,15 +111,15 @@ impl Controller for Consistency {
     }
 }
 
-/// How long until a claim that was looked at then is looked at again; none if now.
+/// The time until the next check of a claim; none if it is due.
 fn due(looked: Timestamp, now: Timestamp) -> Option<Duration> {
     let passed = now.duration_since(looked);
-    // A clock that was set back does not keep anybody from looking.
+    // A clock that was set back delays no check.
     let passed = Duration::try_from(passed).ok()?;
     PERIOD.checked_sub(passed).filter(|left| !left.is_zero())
 }
 
-/// What a node has far too little of, by what was asked for it.
+/// The first resource of which the node has much less than its claim.
 fn misshapen(claim: &NodeClaim, node: &Node) -> Option<String> {
     let expected = resources(claim.status.as_ref().map(|status| &status.capacity));
     let found = resources(node.status.as_ref().and_then(|status| status.capacity.as_ref()));

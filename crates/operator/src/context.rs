@@ -1,4 +1,4 @@
-//! What every controller of a cluster shares.
+//! The shared state of a cluster's controllers.
 
 use std::sync::Arc;
 
@@ -28,50 +28,50 @@ use crate::{
     world::{Cache, Feeds, Kept},
 };
 
-/// What every controller of a cluster shares. There is no other state in the process: several
-/// clusters have one each.
+/// The shared state of a cluster's controllers. The process has no other state: each cluster has
+/// one context.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// Whether its wall clock can be believed.
+    /// Whether the wall clock agrees with the API server's clock.
     pub clocks: Clocks,
-    /// What is known of the cluster.
+    /// The cache of the cluster's objects.
     pub cache: Cache,
-    /// The cluster, to be written to.
+    /// The client for writes to the cluster.
     pub cluster: Cluster,
-    /// The clouds.
+    /// The enabled clouds.
     pub providers: Arc<Providers>,
-    /// How well each kind is known.
+    /// The state of each watch.
     pub feeds: Feeds,
-    /// Chance.
+    /// The source of random numbers.
     pub random: Arc<Random>,
-    /// What people read in `kubectl describe`.
+    /// The recorder of Kubernetes events.
     pub events: Recorder,
-    /// What is calculated, for the kubelet.
+    /// The running calculations, for the liveness probe.
     pub liveness: Liveness,
-    /// What dashboards read.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// What the user chose.
+    /// The settings.
     pub settings: Arc<Settings>,
-    /// When clouds may be asked again to remove an instance.
+    /// When each cloud may be asked again to remove an instance.
     pub removals: Removals,
-    /// Which cluster this is.
+    /// The identity of this cluster.
     pub identity: Identity,
-    /// What was fetched for providers.
+    /// Secrets, objects and tokens that were fetched for providers.
     pub inputs: Inputs,
-    /// The namespace that this process is in.
+    /// The namespace of this process.
     pub namespace: String,
 }
 
 impl Context {
-    /// What time it is.
+    /// The current wall-clock time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Whether all objects of a kind can be read. Who is about to remove something because objects of
-    /// a kind are not there has to know: one that cannot be read is there.
+    /// Whether every object of a kind can be read. A controller checks this before it removes
+    /// something because an object is absent: an unreadable object exists.
     pub fn sure_of<T: Kept>(&self) -> Result<(), Trouble> {
         self.cache.read(|world| match T::table(world).unreadable().next() {
             Some(why) => Err(Trouble::Object(why.to_owned())),
@@ -79,30 +79,30 @@ impl Context {
         })
     }
 
-    /// The cloud that a reference to a class leads to, if it is one of ours.
+    /// The cloud that serves a class reference; none if the class is foreign.
     pub fn provider(&self, class: Option<&NodeClassReference>) -> Option<&Arc<dyn CloudProvider>> {
         let class = class?;
         self.providers.serving(&class.group, &class.kind)
     }
 
-    /// The cloud that a claim's instance is in, if the claim is ours to care for.
+    /// The cloud of a claim's instance; none if the claim is foreign.
     pub fn provider_of(&self, claim: &NodeClaim) -> Option<&Arc<dyn CloudProvider>> {
         self.provider(claim.spec.node_class_ref.as_ref())
     }
 
-    /// The pool that a claim says it belongs to, if it is there.
+    /// The pool that a claim names, if the pool exists.
     pub fn pool_of(&self, claim: &NodeClaim) -> Option<Arc<NodePool>> {
         let pool = claims::pool(claim)?;
         self.cache.read(|world| world.node_pools.named(pool).cloned())
     }
 
-    /// The types of all pools as overlays correct them; none where there is nothing to correct.
+    /// The instance types of all pools, corrected by overlays; none without corrections.
     pub fn corrected_types(&self) -> Option<Catalog> {
         let serves_overlays = self.settings.planner.gates.node_overlay;
         serves_overlays.then(|| self.cache.read(|world| corrected(world, &self.providers)))?
     }
 
-    /// The class that a claim names, if it is there.
+    /// The class that a claim names, if the class exists.
     pub fn class_of(&self, claim: &NodeClaim) -> Option<Arc<NodeClass>> {
         let reference = claim.spec.node_class_ref.as_ref()?;
         self.cache
@@ -120,17 +120,17 @@ impl Context {
         })
     }
 
-    /// Whether a pool is ours to care for.
+    /// Whether Joiner serves a pool: its class belongs to an enabled cloud.
     pub fn serves(&self, pool: &NodePool) -> bool {
         self.provider(pool.spec.template.spec.node_class_ref.as_ref()).is_some()
     }
 
-    /// Whether a node is ours to care for: it carries the label of a class that is served.
+    /// Whether Joiner manages a node: it carries the label of a served class.
     pub fn manages(&self, node: &Node) -> bool {
         self.provider_of_node(node).is_some()
     }
 
-    /// The cloud that a node's instance is in, if the node is ours to care for.
+    /// The cloud of a node's instance; none if the node is foreign.
     pub fn provider_of_node(&self, node: &Node) -> Option<&Arc<dyn CloudProvider>> {
         let labels = node.metadata.labels.as_ref()?;
         let mut classes = self.providers.class_kinds();

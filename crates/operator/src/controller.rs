@@ -1,5 +1,5 @@
-//! How controllers run: a queue of keys each, filled by changes of the world, worked off some at a
-//! time.
+//! How controllers run: each has a queue of keys, filled by changes of the cache and worked off by
+//! several workers.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,19 +15,19 @@ use crate::{
     world::{Change, World},
 };
 
-/// When to look at an object again, besides when it changes.
+/// When to reconcile an object again, unless it changes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Not before it changes.
+    /// When it changes.
     Done,
-    /// Soon, but later each time.
+    /// Soon, with a growing backoff.
     Again,
     /// After this long.
     After(Duration),
 }
 
 impl Next {
-    /// Whichever is sooner.
+    /// The sooner of the two.
     pub fn sooner(self, other: Self) -> Self {
         match (self, other) {
             (Self::Again, _) | (_, Self::Again) => Self::Again,
@@ -38,37 +38,37 @@ impl Next {
     }
 }
 
-/// Something that keeps objects as they should be, one at a time.
+/// A controller reconciles its objects one at a time.
 ///
-/// It must be able to start from nothing at any moment: whatever it did before may or may not have
-/// taken effect.
+/// It can start from nothing at any moment: an earlier write may have taken effect or not.
 pub trait Controller: Send + Sync + 'static {
-    /// What tells its objects apart.
+    /// The key of its objects.
     type Key: Ord + Clone + fmt::Display + Send + Sync + 'static;
 
-    /// The name that logs and metrics call it by; Karpenter's.
+    /// The name in logs and metrics; Karpenter's name for the same controller.
     const NAME: &'static str;
-    /// How failures are spread out.
+    /// The backoff after failures.
     const BACKOFF: Backoff = Backoff::DEFAULT;
-    /// How many objects it looks at at the same time, at most.
+    /// How many objects are reconciled at the same time, at most. Most of Karpenter's controllers
+    /// use this value.
     const AT_ONCE: usize = 10;
 
-    /// The objects to look at. A controller that others give work to shares its queue with them.
+    /// The queue. A controller that receives work from others returns the queue that they share.
     fn queue(&self, clock: &Clock) -> Arc<Queue<Self::Key>> {
         Arc::new(Queue::new(clock.clone(), Self::BACKOFF))
     }
 
-    /// Which objects to look at because of a change.
+    /// Adds the keys of the objects that a change affects.
     fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Self::Key));
 
-    /// Looks at an object and does what there is to do.
+    /// Brings one object to its desired state.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Next, Trouble>> + Send;
 }
 
-/// A controller whose queue fills from now on, and which works once it is run.
+/// A controller whose queue collects changes; it works them off once it is run.
 #[must_use = "a controller does nothing until it is run"]
 pub struct Started {
-    /// The controller's name.
+    /// The name of the controller.
     pub name: &'static str,
     run: Box<dyn FnOnce(Stop) -> BoxFuture<'static, ()> + Send>,
 }
@@ -80,7 +80,7 @@ impl fmt::Debug for Started {
 }
 
 impl Started {
-    /// A controller and its queue.
+    /// Connects a controller with its queue.
     pub(crate) fn new<C: Controller>(
         controller: Arc<C>,
         queue: Arc<Queue<C::Key>>,
@@ -93,13 +93,13 @@ impl Started {
         Self { name: C::NAME, run: Box::new(run) }
     }
 
-    /// Works until it is told to stop; what is under way then is finished.
+    /// Runs until `stop`; running reconciles finish first.
     pub async fn run(self, stop: Stop) {
         (self.run)(stop).await;
     }
 }
 
-/// Starts to collect what a controller has to do.
+/// Starts to collect the keys for a controller.
 pub fn start<C: Controller>(controller: C, context: &Context) -> Started {
     let controller = Arc::new(controller);
     let queue = controller.queue(&context.clock);
@@ -110,7 +110,7 @@ pub fn start<C: Controller>(controller: C, context: &Context) -> Started {
     started
 }
 
-/// Counts what controllers do.
+/// The metrics of a controller.
 struct Measured {
     metrics: Arc<Metrics>,
     clock: Clock,
@@ -167,7 +167,7 @@ fn settle<C: Controller>(queue: &Queue<C::Key>, key: C::Key, outcome: Result<Nex
         Ok(Next::Again) => queue.failed(key, Duration::ZERO),
         Err(trouble) => {
             if trouble.is_conflict() || trouble.is_about_what_is_gone() {
-                // The change that made it so is on its way here.
+                // The conflicting change is about to arrive by the watch.
                 tracing::debug!(controller = C::NAME, object = %key, "{trouble}");
             } else {
                 tracing::error!(controller = C::NAME, object = %key, "{trouble}");

@@ -1,7 +1,7 @@
-//! Whether the cluster has the definitions of our kinds, and new enough ones.
+//! Whether the cluster has the needed CRDs, in a recent enough version.
 //!
-//! A watch only tells that a kind is not there. Here it is found out whether it is there in an older
-//! version, or lacks fields that the API server would silently drop.
+//! A watch only shows that a kind is missing. This check also finds older versions, and fields that
+//! the API server would silently drop.
 
 use std::time::Duration;
 
@@ -26,11 +26,11 @@ pub(crate) struct Definitions {
     needed: Vec<CustomResourceDefinition>,
 }
 
-/// What is to be said of a definition.
+/// The verdict on a CRD.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Good,
-    /// It works, but what is in these fields is lost.
+    /// It works, but the values of these fields are lost.
     Lacks(Vec<String>),
     /// It does not work.
     NotReady(NotReady),
@@ -114,7 +114,7 @@ fn name(definition: &CustomResourceDefinition) -> &str {
     definition.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// What is to be said of a definition that should be like ours.
+/// The verdict on a CRD that is compared with Joiner's.
 fn judge(ours: &CustomResourceDefinition, found: Option<&CustomResourceDefinition>) -> Verdict {
     let Some(found) = found else {
         return Verdict::NotReady(NotReady::CrdMissing { name: name(ours).to_owned() });

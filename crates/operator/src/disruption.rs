@@ -1,13 +1,11 @@
-//! Instances that are not needed, or wrong, go: decide, look again, make room, remove.
+//! Disruption: remove or replace instances that are empty, underused or drifted.
 //!
-//! [`looking`] is the loop: it looks at the cluster when something has changed, asks the planner
-//! ([`pass`], pure), and keeps what it proposes until it was looked at once more. [`commands`] is
-//! the list of everything proposed and begun. What is begun is carried out by [`carrying_out`], one
-//! step after the other: the candidates are marked, replacements are made and waited for, and only
-//! then are the candidates deleted; [`step`] decides which step is next, from what there is to see.
-//! A command is written on the claims it is about ([`record`]), so that whoever acts next can carry
-//! it on or take it back. [`memory`] knows which moves did no good, [`pause`] who has asked for a
-//! pause.
+//! [`looking`] is the loop. It asks the planner ([`pass`], pure) after relevant changes, and
+//! validates each proposal once more before it begins. [`commands`] lists everything proposed and
+//! begun. [`carrying_out`] executes a command step by step: mark the candidates, create the
+//! replacements, wait for them, delete the candidates. [`step`] chooses the next step from what it
+//! observes. The command is recorded on its claims ([`record`]), so the next process can continue
+//! it or take it back. [`memory`] remembers moves that did not help, and [`pause`] finds pauses.
 
 pub mod carrying_out;
 mod changes;
@@ -34,18 +32,18 @@ use self::{
 };
 use crate::static_pools::Reservations;
 
-/// What who proposes and who carries out have in common. Clones are the same.
+/// The state that the loop and the executor share. Clones share the same state.
 #[derive(Debug, Clone)]
 pub struct Disruption {
-    /// Everything proposed and begun.
+    /// Every command that is proposed or begun.
     pub commands: Commands,
-    /// Who may have paused it.
+    /// Finds out whether disruption is paused.
     pause: Pause,
     reservations: Reservations,
     memory: Arc<Mutex<Memory>>,
 }
 
-/// What is remembered.
+/// What is remembered of past commands.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     moves: Moves,
@@ -54,8 +52,8 @@ pub(crate) struct Memory {
 }
 
 impl Disruption {
-    /// Nothing is proposed, begun or remembered yet. Replacements stay within limits of static pools
-    /// together with whoever else reserves room there.
+    /// An empty state. Replacements reserve room within the limits of static pools, like the
+    /// static-pool controllers.
     pub fn new(clock: &Clock, pause: Pause, reservations: Reservations) -> Self {
         Self { commands: Commands::new(clock), pause, reservations, memory: Arc::default() }
     }

@@ -1,8 +1,8 @@
-//! What claims say of their removal: whether they still are what their pool wants (`Drifted`), and
-//! whether nothing has happened on their nodes for long enough (`Consolidatable`).
+//! The disruption conditions of claims: `Drifted` (the instance no longer matches its pool or
+//! class) and `Consolidatable` (the node was quiet for long enough).
 //!
-//! [`drift`] and [`quiet`] decide from objects alone; what only the cloud knows is asked for here and
-//! kept for a while in `answers`.
+//! [`drift`] and [`quiet`] decide from objects alone. Only the cloud knows the rest; `answers`
+//! caches what it reports.
 
 mod answers;
 pub mod drift;
@@ -31,10 +31,11 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// How often a claim is looked at although nothing in the cluster has changed: the cloud may have.
+/// How often a claim is examined without a change in the cluster, because the cloud may have
+/// changed. The value is Karpenter's.
 const LOOK_EVERY: Duration = Duration::from_mins(5);
 
-/// Says of each claim whether it has drifted and whether it may be consolidated.
+/// Writes the `Drifted` and `Consolidatable` conditions of each claim.
 #[derive(Debug)]
 pub struct DisruptionConditions {
     context: Context,
@@ -42,7 +43,7 @@ pub struct DisruptionConditions {
     answers: Answers,
 }
 
-/// A claim of ours and what it is measured by.
+/// A claim of Joiner, with its pool and class.
 struct Facts {
     claim: Arc<NodeClaim>,
     provider: Arc<dyn CloudProvider>,
@@ -54,7 +55,7 @@ struct Facts {
 }
 
 impl Facts {
-    /// What the claim and its class alone say.
+    /// The verdict from the claim and its class alone.
     fn of_class(&self) -> Option<Verdict> {
         let own = self.claim.spec.node_class_ref.as_ref();
         let class = self.class.as_ref().filter(|class| refers_to(own, class))?;
@@ -113,11 +114,11 @@ impl Controller for DisruptionConditions {
             Some(verdict) => Ok(verdict),
             None => self.ask(&facts, pool).await,
         };
-        // Much may have happened while the cloud was asked.
+        // The claim may have changed while the cloud was asked.
         let identity = uid(&facts.claim.metadata);
         let same = self.facts(key).filter(|now| uid(&now.claim.metadata) == identity);
         let Some(Facts { claim, pool: Some(pool), .. }) = same else {
-            // The claim may have been gone before its answers came.
+            // The claim may have been deleted before the answer came.
             self.answers.forget(identity);
             return Ok(Next::Again);
         };
@@ -142,12 +143,12 @@ impl Controller for DisruptionConditions {
 }
 
 impl DisruptionConditions {
-    /// Reckons with what `last` knows of pods besides what claims show.
+    /// A controller that also uses the pod events in `last`, besides those on claims.
     pub fn new(context: Context, last: LastPodEvents) -> Self {
         Self { context, last, answers: Answers::default() }
     }
 
-    /// What is known of a claim that is ours, stays, and belongs to a pool.
+    /// The facts of a claim that is Joiner's, stays, and belongs to a pool.
     fn facts(&self, key: &Key) -> Option<Facts> {
         self.context.cache.read(|world| {
             let claim = world.node_claims.get(key).filter(|claim| !is_deleting(&***claim))?;
@@ -172,7 +173,7 @@ impl DisruptionConditions {
         })
     }
 
-    /// What the versions of the claim's node and of the cluster say, where that is asked for.
+    /// The verdict from the versions of the node and of the cluster, where that check is enabled.
     fn of_version(&self, facts: &Facts) -> Option<Verdict> {
         if !self.context.settings.kubernetes_version_drift {
             return None;
@@ -186,15 +187,14 @@ impl DisruptionConditions {
         })
     }
 
-    /// When something last happened on the claim's node.
+    /// The time of the last pod event on the claim's node.
     fn last_event(&self, claim: &NodeClaim) -> Option<jiff::Timestamp> {
         let status = claim.status.as_ref()?;
         let shown = status.last_pod_event_time.as_ref().map(|time| time.0);
         shown.max(claims::node_name(claim).and_then(|name| self.last.on(&Key::cluster(name))))
     }
 
-    /// What only the cloud knows. Of a class that is leaving or gone it is not asked anything: its
-    /// instances are as good as they were.
+    /// The verdict that needs the cloud. It is not asked while the class is leaving or gone.
     async fn ask(&self, facts: &Facts, pool: &NodePool) -> Result<Verdict, Trouble> {
         let Some(class) = facts.class.as_ref().filter(|class| class.deleting.is_none()) else {
             return Ok(Verdict::Unknown);
@@ -209,7 +209,7 @@ impl DisruptionConditions {
         }
         let (provider, named) = (facts.provider.as_ref(), claims::id(&facts.claim));
         let get = self.context.ask(Self::NAME, "Get", provider, provider.get(&named, id));
-        // An instance that is gone has not drifted; somebody else cares for its claim.
+        // An instance that is gone has not drifted; garbage collection handles its claim.
         let Some(instance) = get.await? else { return Ok(Verdict::AsWanted) };
         let asked = provider.drift(&instance, class);
         let answer = self.context.ask(Self::NAME, "IsDrifted", provider, asked).await?;
@@ -218,8 +218,8 @@ impl DisruptionConditions {
         Ok(verdict)
     }
 
-    /// Whether the instance is of a type that its cloud does not have any more. Young instances are
-    /// let alone, since lists of types may be late.
+    /// Whether the cloud no longer offers the instance's type. Young instances are skipped, because
+    /// lists of types may be late.
     fn type_is_gone(
         &self,
         facts: &Facts,
@@ -248,7 +248,7 @@ impl DisruptionConditions {
     }
 }
 
-/// Whether a pool says something else than before, besides what is said of it.
+/// Whether a pool changed in more than its status.
 fn says_something_else(diff: &Diff<NodePool>) -> bool {
     match (&diff.old, &diff.new) {
         (Some(old), Some(new)) => {
@@ -258,7 +258,7 @@ fn says_something_else(diff: &Diff<NodePool>) -> bool {
     }
 }
 
-/// The claim with what there is to say of it; nothing if it says so already.
+/// The claim with its new conditions; none if nothing changes.
 fn said(
     claim: &NodeClaim,
     verdict: &Verdict,
@@ -274,7 +274,7 @@ fn said(
     match verdict {
         Verdict::AsWanted => conditions.clear(DRIFTED),
         Verdict::Drifted(reason) => conditions.set(DRIFTED, Status::True, reason, reason),
-        // What objects said before, they say no more; what the cloud said still stands.
+        // A verdict from objects is removed; a verdict from the cloud stays.
         Verdict::Unknown => {
             let known = find(claim.conditions(), DRIFTED);
             if known.is_some_and(|known| drift::comes_from_objects(&known.reason)) {
@@ -282,7 +282,7 @@ fn said(
             }
         }
     }
-    // A claim of which nothing was said yet gets its other conditions from elsewhere.
+    // Other controllers write the other conditions of a claim without these two.
     let is_news = [CONSOLIDATABLE, DRIFTED]
         .iter()
         .any(|type_| find(next.conditions(), type_) != find(claim.conditions(), type_));

@@ -1,8 +1,8 @@
-//! Everything that cares for one cluster, put together.
+//! The engine: all controllers of one cluster.
 //!
-//! An engine waits until it may act, learns what there is in the cluster, and then lets its
-//! controllers work until it is told to stop or may no longer act. Nothing of it outlives it, and
-//! several of them, one per cluster, run in one process.
+//! An engine waits for its leases and permissions, fills its cache, and then runs its controllers.
+//! It ends when it is told to stop or loses a lease. It leaves no tasks or state behind, so one
+//! process can run several engines, one per cluster.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -65,50 +65,52 @@ use crate::{
     world::{Cache, FeedState, Feeds, Wanted, feed_all},
 };
 
-/// How long what is under way may take to end when the engine is told to stop.
+/// How long running tasks may take to end after the engine is told to stop. The value was chosen
+/// and not measured separately.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long clouds may take to end what they have open there.
+/// How long clouds may take to close their sessions. The value was chosen and not measured
+/// separately.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
-/// The part of readiness that is about knowing the cluster.
+/// The readiness part for the caches: every watched kind is listed.
 pub const CACHES: &str = "caches";
-/// The part that is about the definitions of our kinds.
+/// The readiness part for the definitions (CRDs) of the kinds that Joiner uses.
 pub const DEFINITIONS: &str = "definitions";
-/// The part that is about the leases that have to be held. Who waits for another is ready.
+/// The readiness part for the leases. A replica that waits for another replica's lease is ready.
 pub const LEASES: &str = "leases";
-/// The part that is about being allowed to act.
+/// The readiness part for the permissions (RBAC).
 pub const PERMISSIONS: &str = "permissions";
 /// Every part of an engine's readiness.
 pub const PARTS: [&str; 6] = [CACHES, CLOCK, DEFINITIONS, IDENTITY, LEASES, PERMISSIONS];
 
-/// What an engine is made of.
+/// The inputs of an engine.
 pub struct Setup {
-    /// The cluster.
+    /// The client of the cluster.
     pub client: kube::Client,
-    /// The same, for leases alone: a flood of other calls must not delay a renewal.
+    /// A client of the same cluster for leases only: other calls must not delay a renewal.
     pub lease_client: kube::Client,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// The clouds.
+    /// The enabled clouds.
     pub providers: Providers,
-    /// The definitions of our kinds, those of the clouds' classes included. The cluster has to have
-    /// those that are wanted.
+    /// The CRDs that Joiner ships, those of the clouds' classes included. The cluster must serve
+    /// those that are needed.
     pub definitions: Vec<CustomResourceDefinition>,
-    /// What the user chose.
+    /// The settings.
     pub settings: Settings,
-    /// The page for its metrics.
+    /// The metrics registry that the engine registers in.
     pub registry: Registry,
-    /// What the cluster is called on that page, where there are several.
+    /// The cluster's label in metrics, where the process serves several clusters.
     pub cluster: Option<String>,
-    /// What this process is called in leases.
+    /// The holder identity of this process in leases.
     pub identity: String,
-    /// The namespace that this process is in: that of leases, where the settings name none, and of
-    /// what classes refer to.
+    /// The namespace of this process. Leases live there unless the settings name another one, and
+    /// classes refer to objects in it.
     pub namespace: String,
-    /// Chance.
+    /// The source of random numbers.
     pub random: Random,
-    /// Where it says whether it is ready.
+    /// Where the engine reports readiness.
     pub readiness: Arc<Readiness>,
-    /// Where it says what it calculates.
+    /// Where the engine reports the calculations that it runs.
     pub liveness: Liveness,
 }
 
@@ -118,18 +120,18 @@ impl std::fmt::Debug for Setup {
     }
 }
 
-/// Why an engine ended although nobody told it to.
+/// Why an engine ended without being told to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum Ended {
-    /// It may no longer act.
+    /// Another process may hold the lease.
     #[error("{0}: another controller may act now, so this one ends")]
     LeaseLost(#[from] Lost),
-    /// A part of it has ended, which none should.
+    /// A task ended that runs for as long as the engine.
     #[error("the part {0} of the engine has ended, which is a bug: the process ends to start anew")]
     Part(String),
 }
 
-/// What cares for one cluster.
+/// The engine of one cluster.
 #[derive(Debug)]
 pub struct Engine {
     context: Context,
@@ -143,7 +145,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Puts an engine together. Nothing happens before it is run.
+    /// Builds an engine. It does nothing until [`Engine::run`].
     pub fn new(setup: Setup) -> Result<Self, RegistrationError> {
         let Setup { client, clock, providers, settings, .. } = setup;
         let cache = Cache::comparing(providers.ids());
@@ -154,7 +156,7 @@ impl Engine {
         let own = setup.namespace;
         let namespace = settings.leader_election.namespace.as_ref().unwrap_or(&own).clone();
         let candidate = (!settings.leader_election.disabled).then(|| Candidate {
-            // Leases are renewed all the time, so that the API server's clock is never long unheard.
+            // Leases are renewed regularly, so the API server's clock is compared regularly too.
             client: clocks.heard_by(setup.lease_client),
             clock: clock.clone(),
             annotations: annotations(&setup.identity, &settings),
@@ -244,7 +246,7 @@ impl Engine {
         })
     }
 
-    /// Works until it is told to stop, or may no longer act.
+    /// Runs until `stop` or until a lease is lost.
     pub async fn run(self, stop: Stop) -> Result<(), Ended> {
         let Self {
             context,
@@ -293,7 +295,8 @@ impl Engine {
                 context.feeds.when_synced().await;
                 let cluster_uid = context.identity.known().await;
                 cloud_clusters::begin(&context, &cluster_uid);
-                // Who waits for a lease shows nothing: it would be there twice.
+                // A replica that waits for a lease shows no metrics: two replicas would count each
+                // object twice.
                 observability::count_changes(&context);
                 tasks.listen_to_clouds(&context);
                 registry.show(ClusterFigures::new(context.clone()));
@@ -313,7 +316,8 @@ impl Engine {
         if ended.is_ok() {
             stopper.stop();
             context.events.close();
-            // What cannot end in time is dropped where it is; it can be started again from there.
+            // Tasks that exceed the grace period are dropped. The next process continues from the
+            // objects.
             let over = tasks.all_ended();
             let grace = context.clock.instant_after(GRACE);
             if tokio::time::timeout_at(grace, over).await.is_err() {
@@ -331,7 +335,7 @@ impl Engine {
     }
 }
 
-/// Ends what is open in clouds. What cannot be ended in time ends there by itself.
+/// Closes the clouds' sessions. Sessions that stay open expire in the cloud.
 async fn close(context: &Context) {
     let closing = context.providers.all().iter().map(|provider| provider.close());
     let deadline = context.clock.instant_after(CLOSE_WITHIN);
@@ -358,11 +362,11 @@ impl Adding<'_> {
     }
 }
 
-/// The parts of an engine that run beside each other. None of them should end by itself.
+/// The tasks of an engine. They run at the same time, and each runs for as long as the engine.
 #[derive(Debug, Default)]
 struct Tasks {
     running: JoinSet<&'static str>,
-    /// Those that run until they are dropped, whatever they are told.
+    /// Tasks that ignore the stop and run until they are dropped.
     endless: JoinSet<&'static str>,
 }
 
@@ -374,7 +378,7 @@ impl Tasks {
         });
     }
 
-    /// Starts to learn what there is in the cluster.
+    /// Starts the watches that fill the cache.
     fn feed(&mut self, context: &Context) {
         let Context { cluster, cache, clock, feeds, .. } = context;
         for feed in feed_all(cluster.client(), cache, clock, feeds, &wanted(context)) {
@@ -382,8 +386,8 @@ impl Tasks {
         }
     }
 
-    /// Keeps what is open in clouds, and tells what they have to say. Only who acts has something open
-    /// there.
+    /// Keeps the clouds' sessions open and forwards their notes. Only the process that holds the
+    /// leases does this.
     fn listen_to_clouds(&mut self, context: &Context) {
         for provider in context.providers.all() {
             let kept = Arc::clone(provider);
@@ -401,7 +405,7 @@ impl Tasks {
         }
     }
 
-    /// Keeps what is said of readiness up to date.
+    /// Keeps the reported readiness up to date.
     fn watch_readiness(
         &mut self,
         context: &Context,
@@ -413,7 +417,7 @@ impl Tasks {
         self.endless.spawn(async move {
             loop {
                 let (mut learnt, mut refused) = (pin!(feeds.changed()), pin!(refusals.changed()));
-                // What changes from here on is not missed.
+                // Subscribed before the first read, so that every later change is seen.
                 learnt.as_mut().enable();
                 refused.as_mut().enable();
                 let states = feeds.states();
@@ -447,7 +451,7 @@ impl Tasks {
         });
     }
 
-    /// Waits until a part has ended, and says which.
+    /// Waits until a task ends, and returns its name.
     async fn ended(&mut self) -> String {
         tokio::select! {
             biased;
@@ -457,20 +461,20 @@ impl Tasks {
         }
     }
 
-    /// Waits until all parts have ended that can.
+    /// Waits until all tasks that can end have ended.
     async fn all_ended(&mut self) {
         while self.running.join_next().await.is_some() {}
     }
 }
 
-/// Whether nodes that stay unhealthy are replaced.
+/// Whether node repair is enabled.
 fn repairs(context: &Context) -> bool {
     let mut providers = context.providers.all().iter();
     context.settings.planner.gates.node_repair
         && providers.any(|provider| !provider.repair_policies().is_empty())
 }
 
-/// Which kinds are needed.
+/// The kinds that the engine needs.
 fn wanted(context: &Context) -> Wanted {
     let planner = &context.settings.planner;
     Wanted {
@@ -481,7 +485,7 @@ fn wanted(context: &Context) -> Wanted {
     }
 }
 
-/// Says whom or what the engine waits for.
+/// Reports the lease or permission that the engine waits for.
 fn tell(waiting: &Waiting, readiness: &Readiness) {
     let missing = waiting.missing();
     if missing.is_some() {
@@ -499,7 +503,7 @@ fn name_of(ended: Result<&'static str, tokio::task::JoinError>) -> String {
     }
 }
 
-/// What is missing to know the cluster.
+/// The kinds that are not listed yet, with the reason.
 fn not_ready(states: &BTreeMap<String, FeedState>) -> Vec<NotReady> {
     let missing = |(plural, state): (&String, &FeedState)| match &state.missing {
         Some(missing) => Some(missing.clone()),
@@ -508,7 +512,7 @@ fn not_ready(states: &BTreeMap<String, FeedState>) -> Vec<NotReady> {
     states.iter().filter_map(missing).collect()
 }
 
-/// How many objects cannot be read, of every kind of which there are any.
+/// The number of unreadable objects of each kind that has some.
 fn unreadable(states: &BTreeMap<String, FeedState>) -> BTreeMap<String, Vec<Series>> {
     let some = states.iter().filter(|(_, state)| !state.unreadable.is_empty());
     let series = |(plural, state): (&String, &FeedState)| {
@@ -517,7 +521,7 @@ fn unreadable(states: &BTreeMap<String, FeedState>) -> BTreeMap<String, Vec<Seri
     some.map(series).collect()
 }
 
-/// Every lease that must be held: our own, and those of the controllers that ours take over from.
+/// Every lease to hold: Joiner's own and those of its predecessors.
 pub fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeSet<LeaseName> {
     let election = &settings.leader_election;
     let lease =
@@ -528,13 +532,13 @@ pub fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BT
     predecessors.map(|name| lease(theirs, name)).chain([own]).collect()
 }
 
-/// What leases say about who holds them.
+/// The annotations of the leases: the settings that their holder publishes.
 fn annotations(identity: &str, settings: &Settings) -> BTreeMap<String, String> {
     let published = Published::by(identity, &settings.published);
     [(published::ANNOTATION.to_owned(), published.text())].into()
 }
 
-/// What the metrics page shows of a cluster with these clouds; its name where there are several.
+/// The labels of the metrics: these clouds, and the cluster's name where there are several.
 pub fn shown(providers: &Providers, cluster: Option<String>) -> metrics::Engine {
     metrics::Engine {
         cluster,
@@ -544,8 +548,7 @@ pub fn shown(providers: &Providers, cluster: Option<String>) -> metrics::Engine 
     }
 }
 
-/// Kinds whose conditions are shown on the metrics page, with the labels of their objects that are
-/// shown.
+/// The kinds whose conditions appear in metrics, with the object labels that appear with them.
 fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>> {
     let classes: Vec<String> =
         providers.class_kinds().map(|class| class_label(class.group, class.kind)).collect();

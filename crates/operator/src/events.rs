@@ -1,9 +1,9 @@
-//! Events: what users see in `kubectl describe`.
+//! Kubernetes events: what users see in `kubectl describe`.
 //!
-//! [`Event`] has a constructor for each event there is, with Karpenter's reason, type and text, so
-//! that whoever searches for those still finds them. [`dedupe`] says which are written at all, as a
-//! pure function of time; a [`Recorder`] takes events from anywhere without making anybody wait,
-//! and a [`Writer`] writes them to the API server in the background.
+//! [`Event`] has one constructor for each event, with Karpenter's reason, type and text, so that
+//! existing searches still match. [`dedupe`] decides which events are written, as a pure function
+//! of time. A [`Recorder`] accepts events without blocking, and a [`Writer`] writes them to the API
+//! server in the background.
 
 pub mod dedupe;
 mod recorder;
@@ -20,17 +20,17 @@ use kube::Resource;
 
 pub use self::{recorder::Recorder, writer::Writer};
 
-/// Whether something is as it should be.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventType {
-    /// It is.
+    /// Nothing is wrong.
     Normal,
-    /// Somebody may want to look.
+    /// A user may need to act.
     Warning,
 }
 
 impl EventType {
-    /// Kubernetes' word.
+    /// The name in Kubernetes.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -50,12 +50,12 @@ pub struct Subject {
     pub namespace: Option<String>,
     /// Name.
     pub name: String,
-    /// Identity.
+    /// The UID.
     pub uid: String,
 }
 
 impl Subject {
-    /// An object of a kind that is known when the program is built.
+    /// An object of a typed kind.
     pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
         let meta = object.meta();
         Self {
@@ -67,7 +67,7 @@ impl Subject {
         }
     }
 
-    /// A provider's settings.
+    /// A class of a cloud.
     pub fn of_class(class: &NodeClass) -> Self {
         Self {
             api_version: format!("{}/{}", class.group, class.api_version),
@@ -90,27 +90,27 @@ impl Subject {
     }
 }
 
-/// Something to tell about an object.
+/// An event about an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// The object.
     pub about: Subject,
-    /// Whether all is well.
+    /// The type.
     pub kind: EventType,
-    /// Why it is told, in a word that never changes.
+    /// The reason: a constant word.
     pub reason: Cow<'static, str>,
-    /// What is told.
+    /// The message.
     pub message: String,
-    /// What makes it the same event as another one of its reason.
+    /// The part of the content that distinguishes it from other events of the same reason.
     key: String,
-    /// For how long the same is not told again.
+    /// How long an equal event is suppressed.
     quiet: Duration,
-    /// Whether only so many of them are told, whatever they are about.
+    /// Whether a common rate limit applies to all events of its kind.
     limited: bool,
 }
 
 impl Event {
-    /// For how long the same is not told again, instead of what is usual for the event.
+    /// Sets how long an equal event is suppressed, instead of the default.
     pub fn quiet_for(mut self, quiet: Duration) -> Self {
         self.quiet = quiet;
         self

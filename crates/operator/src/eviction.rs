@@ -1,8 +1,8 @@
-//! Pods that have to leave their nodes: each is asked to, again and again, until it does.
+//! Eviction: pods that must leave their nodes are evicted, again and again, until they leave.
 //!
-//! [`Evictions`] is the list of them, which whoever drains a node adds to. [`EvictionQueue`] works
-//! it off: it decides what to do about a pod (`decide`), asks the API server, and reads the
-//! answer. An entry is there exactly as long as its pod is and has to leave.
+//! [`Evictions`] is the list of these pods; drains add to it. [`EvictionQueue`] processes it: it
+//! decides the next step (`decide`), calls the API server, and reads the answer. An entry exists
+//! exactly as long as its pod exists and must leave.
 
 mod answer;
 pub mod decide;
@@ -34,11 +34,12 @@ use crate::{
     world::{Change, Key, World},
 };
 
-/// How often a pod is asked to leave: often at first, since most budgets free themselves soon.
+/// The backoff between evictions of a pod: short at first, since most budgets soon allow another
+/// disruption. The values are Karpenter's.
 const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(10) };
 
-/// Asks pods to leave.
+/// The controller that evicts pods.
 #[derive(Debug)]
 pub struct EvictionQueue {
     context: Context,
@@ -46,7 +47,7 @@ pub struct EvictionQueue {
 }
 
 impl EvictionQueue {
-    /// Works off a list.
+    /// A controller for the pods of a list.
     pub fn new(context: Context, evictions: Evictions) -> Self {
         Self { context, evictions }
     }
@@ -63,8 +64,8 @@ impl Controller for EvictionQueue {
         self.evictions.queue()
     }
 
-    /// What happens to a pod may be what its entry waits for: that it terminates, that it is gone,
-    /// that it is not protected any more.
+    /// A change of a pod may end its entry's wait: the pod terminates, is gone, or lost its
+    /// protection.
     fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(PodId)) {
         let Change::Pod(diff) = change else { return };
         let ids = diff.old.iter().chain(&diff.new).map(|pod| PodId::of(pod));
@@ -137,14 +138,14 @@ impl Controller for EvictionQueue {
 }
 
 impl EvictionQueue {
-    /// The API server has agreed to remove a pod.
+    /// Records that the API server accepted the removal of a pod.
     fn leaves(&self, id: &PodId, seen: &Seen, event: Event) {
         self.context.events.tell(event);
         self.context.metrics.pods_drained(&seen.reason).inc();
         self.evictions.asked(id, seen.version);
     }
 
-    /// How long a pod lets larger ones go first; none if it is its turn.
+    /// How long a pod waits for larger ones to go first; none if it is its turn.
     fn wait_for_turn(&self, seen: &Seen, wanted: &Wanted) -> Option<Duration> {
         let wait = match self.evictions.turn(wanted) {
             Turn::After(wait) => wait,
@@ -155,7 +156,7 @@ impl EvictionQueue {
         Some(forced.map_or(wait, |forced| wait.min(forced)))
     }
 
-    /// Whether nodes other than the pod's own are on their way out.
+    /// Whether other nodes are leaving too.
     fn others_go(&self, seen: &Seen) -> bool {
         self.context.cache.read(|world| {
             let leaving = world.node_claims.values().filter(|claim| is_deleting(&***claim));
@@ -164,7 +165,7 @@ impl EvictionQueue {
         })
     }
 
-    /// Says what keeps a pod on a node that goes away.
+    /// Reports what blocks a pod on a node that leaves.
     fn tell_of_refusal(&self, id: &PodId, seen: &Seen, refusal: Refusal) {
         let Some(node) = &seen.node else { return };
         let budgets: Vec<Key> = self.context.cache.read(|world| {
@@ -176,16 +177,16 @@ impl EvictionQueue {
         self.context.events.tell(Event::failed_draining(&node, &id.pod.to_string(), &why));
     }
 
-    /// Says what comes of a pod's wish not to be disrupted.
+    /// Reports the effect of a pod's do-not-disrupt annotation.
     fn tell_of_wish(&self, pod: &Pod, now: Timestamp) {
         if let Some(event) = DoNotDisrupt::of(pod).event(&Subject::of(pod), now) {
             self.context.events.tell(event);
         }
     }
 
-    /// Later each time, but not later than the pod has to be deleted.
+    /// Tries again after the backoff, and at the latest when the pod must be deleted.
     ///
-    /// COMPAT: upstream looks again when it would have anyway, which takes from the pod's own time.
+    /// COMPAT: upstream waits for the full backoff, which shortens the pod's grace period.
     fn again(&self, id: &PodId, pod: &Pod, wanted: &Wanted) -> Next {
         if let Some(wait) = wanted.until_forced(pod, self.context.now()) {
             self.evictions.look_after(id, wait);
@@ -194,7 +195,7 @@ impl EvictionQueue {
     }
 }
 
-/// What a pod would get to end if nothing were in a hurry.
+/// The pod's own grace period.
 fn own_grace_seconds(pod: &Pod) -> i64 {
     pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or_default()
 }

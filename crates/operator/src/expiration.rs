@@ -1,5 +1,5 @@
-//! Claims that have become too old are deleted, whatever runs on them: of each pool only so many at
-//! the same time ([`pace`]), and none while the wall clock is in doubt.
+//! Deletes claims that exceed `expireAfter`, independent of their pods. The rate is limited in each
+//! pool ([`pace`]), and no claim expires while the wall clock is in doubt.
 
 mod pace;
 
@@ -24,10 +24,10 @@ use crate::{
     world::{Change, Kept, Key, World},
 };
 
-/// Why a claim is disrupted, as metrics call it.
+/// The reason of the disruption in metrics.
 const REASON: &str = "expired";
 
-/// Deletes claims at the end of their time.
+/// The controller that deletes expired claims.
 #[derive(Debug)]
 pub struct Expiration {
     context: Context,
@@ -36,7 +36,7 @@ pub struct Expiration {
 }
 
 impl Expiration {
-    /// Deletes claims unless somebody has asked for a pause.
+    /// A controller that deletes expired claims, except during a pause.
     pub fn new(context: Context, pause: Pause) -> Self {
         Self { context, pause, pace: Mutex::default() }
     }
@@ -95,7 +95,7 @@ impl Controller for Expiration {
 }
 
 impl Expiration {
-    /// How long a claim of a pool waits because others of the pool have expired a moment ago.
+    /// How long a claim waits because others of its pool have just expired.
     fn wait_for_others(&self, pool: Option<&str>) -> Option<Duration> {
         let instances = || {
             self.context.cache.read(|world| {
@@ -110,18 +110,18 @@ impl Expiration {
     }
 }
 
-/// When a claim is too old; none if never, or if it is leaving anyway.
+/// When a claim expires; none if never, or if it is leaving already.
 pub(crate) fn expiry(claim: &NodeClaim) -> Option<Timestamp> {
     if is_deleting(claim) {
         return None;
     }
     let age = claim.spec.expire_after.as_ref()?.nanos()?;
     let created = claim.metadata.creation_timestamp.as_ref()?;
-    // What lies beyond the end of time never comes.
+    // A time that overflows never comes.
     created.0.checked_add(SignedDuration::from_nanos(age)).ok()
 }
 
-/// How long it is until then; none if it has come.
+/// The time until a moment; none if it has passed.
 fn left_until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
     Duration::try_from(moment.duration_since(now)).ok().filter(|left| !left.is_zero())
 }

@@ -277,7 +277,7 @@ impl Reader {
         let classes = self.objects.node_classes.len();
         match self.objects.add(&mut head, body, origin) {
             Ok(()) => {
-                // Providers read their classes later, and name the place of what they refuse.
+                // Providers read their classes later, and name the place of an invalid one.
                 let place = self.place_of(origin);
                 if let Some(class) = self.objects.node_classes.get_mut(classes) {
                     class.place = Some(place.clone());
@@ -306,7 +306,7 @@ impl Reader {
         let decoded = body.decode::<Value>();
         let mut value =
             decoded.map_err(|invalid| self.refused(item, &head.to_string(), invalid))?;
-        // Items of typed lists leave out what they are.
+        // Items of typed lists omit their API version and kind.
         value["apiVersion"] = Value::from(head.api_version.as_str());
         value["kind"] = Value::from(head.kind.as_str());
         Ok(value)
@@ -319,7 +319,7 @@ fn is_written_by_people(head: &Head) -> bool {
     kinds.contains(&head.kind.as_str()) || head.kind.ends_with(NODE_CLASS_SUFFIX)
 }
 
-/// What a document that is no object should be.
+/// The message for a document that is not an object.
 const NOT_AN_OBJECT: &str = "is not a Kubernetes object; write apiVersion, kind and metadata";
 
 /// The kind of a list's items, where they do not say it themselves: `Pod` for a `PodList`.
@@ -332,7 +332,7 @@ fn is_empty_list(head: &Head) -> bool {
     head.kind.ends_with("List") && head.name.is_empty()
 }
 
-/// Fills in what an item of a typed list leaves out, and refuses what has no kind at all.
+/// Completes an item of a typed list, and rejects an object without a kind.
 fn complete(mut head: Head, list: Option<&Head>, item: u32) -> Result<Head, Invalid> {
     if head.kind.is_empty()
         && let Some(list) = list
@@ -359,8 +359,8 @@ impl Body for Value {
     }
 }
 
-/// A decoder's complaint and the field it is about. Lines and columns are those of the object and
-/// not of the file, so that they would mislead.
+/// A decoder's error and its field. Its lines and columns are omitted: they count within the
+/// object, not within the file.
 fn invalid(error: serde_path_to_error::Error<serde_json::Error>) -> Invalid {
     /// Longer paths exist only where nesting is meant to do harm.
     const PATH_MAX: usize = 200;

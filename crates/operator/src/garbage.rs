@@ -1,11 +1,15 @@
-//! What is left when something went wrong: claims whose instances are gone (`lost`), instances
-//! without a claim (`orphans`), instances that were made twice (`duplicates`), and claims that only the
-//! cache knows (`unconfirmed`); what a predecessor left: instances without a mark (`adoption`); and what
-//! instances joined with (`join_data`); and instances that were lost before they joined
-//! (`lost_launches`).
+//! Garbage collection: repairs after interrupted or failed work.
 //!
-//! Nothing is removed on doubt. A cloud that does not answer, or only in part, says nothing about
-//! what is there; and before something is removed, whoever must know is asked once more.
+//! - `lost`: claims without an instance.
+//! - `orphans`: instances without a claim.
+//! - `duplicates`: second instances of one claim.
+//! - `unconfirmed`: claims that only the cache has.
+//! - `adoption`: instances of a predecessor, which have no mark.
+//! - `join_data`: the join data of registered instances.
+//! - `lost_launches`: instances that were lost before they joined.
+//!
+//! Nothing is removed on doubt. A failed or partial list of a cloud proves nothing about missing
+//! instances. Before a removal, the cloud or the API server is asked once more.
 
 mod adoption;
 mod duplicates;
@@ -33,24 +37,25 @@ pub use self::unconfirmed::UnconfirmedClaims;
 use self::{storm::Storms, unproven::Unproven};
 use crate::{context::Context, rounds::Rounds, trouble::Trouble};
 
-/// How often clouds are asked what they have.
+/// How often clouds list their instances. The value is Karpenter's.
 const PERIOD: Duration = Duration::from_mins(2);
-/// How many removals are under way at the same time. Clouds have other work to do.
+/// How many removals run at the same time, to spare the clouds. The value was chosen and not
+/// measured separately.
 const AT_ONCE: usize = 10;
 
-/// Brings claims and instances together again, cloud by cloud.
+/// Compares claims and instances, cloud by cloud.
 #[derive(Debug)]
 pub struct GarbageCollection {
     context: Context,
-    /// When each instance was first seen, by its cloud's name of it: some clouds do not say how old
-    /// their instances are.
+    /// When each instance was first seen, by cloud and provider id: some clouds do not report the
+    /// age of their instances.
     seen: Mutex<BTreeMap<&'static str, BTreeMap<String, Timestamp>>>,
     storms: Storms,
     unproven: Unproven,
 }
 
 impl GarbageCollection {
-    /// A collector that has seen nothing yet.
+    /// A collector with an empty memory.
     pub fn new(context: Context) -> Self {
         Self {
             context,
@@ -60,8 +65,8 @@ impl GarbageCollection {
         }
     }
 
-    /// One cloud's turn. Claims are looked at before the cloud is asked for their instances, and
-    /// again after it for the instances' claims: what appears in between is missed on neither side.
+    /// One round for one cloud. Claims are read before the instances are listed, and again after
+    /// it. So an object that appears in between is missed on neither side.
     async fn collect(&self, provider: &Arc<dyn CloudProvider>) -> Result<(), Trouble> {
         let claims = self.claims_of(provider.as_ref());
         let list = provider.list();
@@ -93,7 +98,7 @@ impl GarbageCollection {
     }
 }
 
-/// Tells the log which places of a cloud could not be listed.
+/// Logs the places of a cloud that could not be listed.
 fn log_away(provider: &str, listing: &Listing) {
     for away in &listing.away {
         tracing::warn!(
@@ -105,7 +110,7 @@ fn log_away(provider: &str, listing: &Listing) {
     }
 }
 
-/// Does all of it, some at the same time. What fails keeps nothing else from being done.
+/// Runs several operations concurrently, within a limit. A failure does not stop the others.
 async fn some_at_once(work: Vec<impl Future<Output = Result<(), Trouble>>>) -> Result<(), Trouble> {
     let outcomes: Vec<Result<(), Trouble>> = stream::iter(work).buffered(AT_ONCE).collect().await;
     outcomes.into_iter().collect()
@@ -116,7 +121,7 @@ impl Rounds for GarbageCollection {
 
     async fn round(&self) -> Result<Duration, Trouble> {
         let mut outcome = Ok(PERIOD);
-        // One cloud that does not answer keeps nobody from cleaning up in another.
+        // A cloud that fails does not stop the collection in the others.
         for provider in self.context.providers.all() {
             if let Err(trouble) = self.collect(provider).await {
                 tracing::warn!(provider = provider.name(), "garbage collection: {trouble}");

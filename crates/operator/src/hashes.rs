@@ -1,5 +1,5 @@
-//! Claims that carry a hash of what they were made from, when the way of hashing changes: they did not
-//! drift because of it.
+//! Updates the hashes on claims when the hash version changes, so that claims do not drift because
+//! of it.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::{
     trouble::Trouble,
 };
 
-/// Lets the claims that are meant take over a hash, where theirs was made in another way. Of those that
-/// have drifted the hash is not known.
+/// Writes a new hash to the selected claims with another hash version. The hash of a drifted claim
+/// stays unknown.
 pub(crate) async fn take_over(
     context: &Context,
     hash: &SpecHash,
@@ -35,8 +35,8 @@ pub(crate) async fn take_over(
     Ok(())
 }
 
-/// The claim with the version of the new hash, and with the hash itself unless it has drifted: what
-/// it was made from is known to be something else then.
+/// The claim with the new hash version. It also gets the hash, unless it has drifted: its real hash
+/// then differs.
 fn adopted(claim: &NodeClaim, hash: &SpecHash, drifted: bool) -> NodeClaim {
     let mut adopted = NodeClaim::clone(claim);
     let mut marks = hash.annotations();

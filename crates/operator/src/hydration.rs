@@ -1,8 +1,8 @@
-//! Labels that claims and nodes should have: the one by which a class's instances are known, and what
-//! a predecessor wrote in words that mean something else to everybody but it.
+//! Corrects labels of claims and nodes: the label of their class, and labels that a predecessor
+//! wrote in another form.
 //!
-//! Claims of older versions lack the first, and so do their nodes; without it a node counts as
-//! somebody else's.
+//! Claims of older versions and their nodes lack the class label; without it a node counts as
+//! foreign.
 
 use std::sync::Arc;
 
@@ -123,8 +123,7 @@ fn missing(claim: &NodeClaim, provider: &dyn CloudProvider, labels: Option<&Labe
     missing
 }
 
-/// What labels should say instead of what a predecessor wrote. Nothing is judged by labels that are
-/// about to be corrected.
+/// The corrections of a predecessor's labels. Labels are corrected before any decision uses them.
 pub(crate) fn corrections(provider: &dyn CloudProvider, labels: Option<&Labels>) -> Labels {
     let corrected = labels.into_iter().flatten().filter_map(|(key, value)| {
         let right = provider.corrected_label(key, value).filter(|right| right != value)?;

@@ -72,8 +72,8 @@ impl Identity {
         }
     }
 
-    /// Makes sure that the API server is still that of the same cluster: another one may have come
-    /// to its address, which knows nothing of what this one made.
+    /// Confirms that the API server still belongs to the same cluster. Another cluster may have
+    /// taken its address, and it has no record of this cluster's instances.
     pub(crate) async fn confirm(&self, cluster: &Cluster) -> Result<(), Trouble> {
         let now = read(cluster).await?;
         match &*self.0.borrow() {

@@ -1,10 +1,9 @@
-//! From objects to the planner's words.
+//! Converts objects to the planner's types.
 //!
-//! [`snapshot`] is the whole index in one call: pools ([`pools`]), instances (`nodes`), daemon sets
-//! (`daemons`), the pods that stay, wait or move (`pods`), their volumes (`volumes`) and spare
-//! capacity ([`buffers`]). [`fleet`](fleet()) looks at the same instances as candidates for removal.
-//! Both are pure functions of the objects and the time, so that a plan made from a dump is the plan
-//! that was made from the cluster.
+//! [`snapshot`] is the whole index in one call. It covers pools ([`pools`]), instances (`nodes`),
+//! daemon sets (`daemons`), pods (`pods`), volumes (`volumes`) and spare capacity ([`buffers`]).
+//! [`fleet`](fleet()) converts the same instances to candidates for removal. Both are pure
+//! functions of the objects and the time, so a dump gives the same plan as its cluster.
 
 pub mod buffers;
 pub(crate) mod convert;
@@ -60,7 +59,7 @@ pub enum Pending {
     Unschedulable,
 }
 
-/// What the user can choose about reading a cluster. Defaults are Karpenter's.
+/// The user's choices for reading a cluster. Defaults are Karpenter's.
 #[derive(Debug, Clone)]
 pub struct IndexSettings {
     /// Which pods want a place.
@@ -87,7 +86,7 @@ impl Default for IndexSettings {
     }
 }
 
-/// A snapshot, and what a reader of the objects should know about it.
+/// A snapshot, and notes for the reader of the objects.
 #[derive(Debug, Clone, Default)]
 pub struct Indexed {
     /// The cluster in the planner's words.
@@ -147,11 +146,10 @@ fn note_failing_pools(pools: &[NodePool], notes: &mut Vec<String>) {
     }
 }
 
-/// Namespaces and their labels. One that only pods tell of has no label but its name, which the API
-/// server gives to every namespace.
+/// Namespaces and their labels. A namespace without an object has only its name label, which the
+/// API server sets on every namespace.
 ///
-/// COMPAT: upstream knows a namespace by its object only. A cluster has them all; a file written by
-/// hand may not.
+/// COMPAT: upstream requires the object. A cluster always has it; a file may not.
 fn namespaces(objects: &Objects) -> BTreeMap<String, Labels> {
     let mut namespaces = BTreeMap::new();
     for namespace in &objects.namespaces {

@@ -1,9 +1,9 @@
-//! What providers need of the cluster, fetched for them.
+//! Inputs: the Secrets, objects, tokens and addresses that providers need from the cluster.
 //!
-//! A provider says what a class and its instances need ([`joiner_cloud::needs`]); here it is read,
-//! remembered for a while, and handed over. `decide` says what follows from what was read: pure
-//! functions. `reading` reads, `memory` keeps. Joining needs a token (`tokens`), which goes
-//! when it has served (`collection`), and may need addresses (`addresses`).
+//! A provider declares what a class and its instances need ([`joiner_cloud::needs`]); this module
+//! reads it and caches it for a while. `decide` is pure. `reading` reads and `memory` caches.
+//! Instances join with a token (`tokens`), which is deleted after use (`collection`), and may need
+//! addresses (`addresses`).
 
 mod addresses;
 mod collection;
@@ -34,7 +34,7 @@ pub use self::{
 use self::{reading::Lately, tokens::IssuedTokens};
 use crate::context::Context;
 
-/// What was fetched lately. Clones are the same.
+/// The cache of the fetched inputs. Clones share the same cache.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs(Arc<State>);
 
@@ -46,32 +46,32 @@ struct State {
 }
 
 impl Inputs {
-    /// Asks endpoints in this way.
+    /// An empty cache that reaches endpoints in this way.
     pub fn reaching(reach: Reach) -> Self {
         Self(Arc::new(State { reach, ..State::default() }))
     }
 }
 
-/// What was fetched for a class.
+/// The fetched inputs of a class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fetched {
-    /// For the provider.
+    /// The provider's part.
     pub inputs: ClassInputs,
-    /// What users should know although instances can join.
+    /// Warnings for users; instances can still join.
     pub warnings: Vec<String>,
 }
 
-/// Why a class does not get what it needs.
+/// Why an input is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// Somebody has to do something about it.
+    /// A user must act.
     Problem {
-        /// For programs, in one `CamelCase` word.
+        /// The condition's reason, in one `CamelCase` word.
         reason: &'static str,
-        /// For people: the object, the field, the remedy.
+        /// The condition's message: the object, the field, the remedy.
         message: String,
     },
-    /// The cluster did not say: nothing follows from it.
+    /// The read failed, so it is unknown whether the input exists.
     Unknown(String),
 }
 
@@ -86,8 +86,8 @@ impl From<Missing> for CloudError {
 }
 
 impl Context {
-    /// Fetches what a provider needs to judge a class, and looks whether instances would take the
-    /// endpoint for their cluster's.
+    /// Fetches what a provider needs to judge a class, and checks that instances would trust the
+    /// endpoint.
     pub async fn class_inputs(
         &self,
         provider: &dyn CloudProvider,
@@ -101,7 +101,7 @@ impl Context {
         Ok(fetched)
     }
 
-    /// Fetches what a class needs; answers also how its instances join, as its Secrets say it.
+    /// Fetches what a class needs. Also returns how its instances join, according to its Secrets.
     async fn fetch_inputs(
         &self,
         provider: &dyn CloudProvider,
@@ -119,7 +119,7 @@ impl Context {
         }
         fetched.inputs.objects = self.objects(&needs.objects);
         let joining = match &needs.joining {
-            // Without Secrets there is nothing new to say.
+            // Without Secrets the first answer stays valid.
             Some(joining) if needs.secrets.is_empty() => Some(joining.clone()),
             _ => provider.join_needs(class, &fetched.inputs.secrets),
         };
@@ -131,7 +131,7 @@ impl Context {
         Ok((fetched, joining))
     }
 
-    /// The objects of these names that are there.
+    /// The existing objects with these names.
     fn objects(&self, names: &[ObjectName]) -> BTreeMap<ObjectName, Arc<NodeClass>> {
         self.cache.read(|world| {
             let found = names.iter().filter_map(|named| {
@@ -142,7 +142,7 @@ impl Context {
         })
     }
 
-    /// Fetches what a provider needs to make an instance, for which it has so long.
+    /// Fetches what a provider needs to create an instance, within the given lifetime.
     pub async fn order_inputs(
         &self,
         provider: &dyn CloudProvider,
@@ -153,7 +153,7 @@ impl Context {
         if needs == Needs::default() {
             return Ok(OrderInputs::default());
         }
-        // The endpoint was looked at when the class was judged; no instance waits for it.
+        // The endpoint was checked with the class, so no instance waits for that check.
         let (fetched, joining) = self.fetch_inputs(provider, &order.class, &needs).await?;
         let class = fetched.inputs;
         let instance = provider.instance_name(&order.claim);
@@ -171,15 +171,15 @@ impl Context {
 }
 
 impl Context {
-    /// Whether a program whose image has one of these in its name runs in `kube-system`; none where it
-    /// cannot be read.
+    /// Whether a pod in `kube-system` runs an image with one of these names; none if that cannot be
+    /// read.
     pub(crate) async fn cloud_controller_seen(&self, names: &[&str]) -> Option<bool> {
         let images = reading::images(self).await.ok()?;
         Some(images.iter().any(|image| names.iter().any(|name| image.contains(name))))
     }
 }
 
-/// How messages name a class.
+/// The class's name in messages.
 fn named(class: &NodeClass) -> String {
     format!("{} {:?}", class.kind, class.name)
 }

@@ -1,4 +1,4 @@
-//! The first line of a controller's log: what it is about to work for, and with what.
+//! The first log line of a controller: its version, cluster and settings.
 
 use joiner_cloud::Providers;
 

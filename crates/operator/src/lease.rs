@@ -1,12 +1,11 @@
-//! Who acts, where several controllers could: leases, as client-go's leader election holds them.
+//! Leader election: Kubernetes leases, compatible with client-go's.
 //!
-//! A process acts only while it holds its own lease and, for each provider that is on, the lease
-//! that the provider's predecessor used; so the old and the new controller never act together.
+//! A process acts only while it holds its own lease and the lease of each enabled provider's
+//! predecessor. So the old and the new controller never act at the same time.
 //!
-//! Computers do not agree on what time it is. [`decide`] therefore never compares the times that
-//! are written in a lease with a clock: a lease is over when this process has *seen* it unchanged
-//! for as long as its holder promised to come back. A holder stops acting earlier than that,
-//! counted from the moment before its last successful renewal was sent.
+//! Clocks of computers differ. [`decide`] therefore never compares times in a lease with a clock. A
+//! lease has expired when this process has *seen* it unchanged for its full duration. A holder
+//! stops earlier, counted from the moment before it sent its last successful renewal.
 
 mod decide;
 mod hold;
@@ -33,7 +32,7 @@ use self::{
     waiting::Teller,
 };
 
-/// The name of a lease.
+/// The namespace and name of a lease.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeaseName {
     /// Its namespace.
@@ -48,23 +47,23 @@ impl fmt::Display for LeaseName {
     }
 }
 
-/// How long a lease lasts after the last sign of life of its holder.
+/// How long a lease lasts after its last renewal. The value is the default of Go controllers.
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
 
-/// How long things take. All who want a lease should agree on them.
+/// The durations of leader election. All candidates should use the same values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// How long others wait after the last sign of life.
+    /// How long other candidates wait after the last renewal.
     pub lease: Duration,
-    /// How long a holder goes on acting without having renewed; shorter, so that it has stopped
-    /// before anybody else begins.
+    /// How long a holder acts without a renewal. It is shorter than `lease`, so the holder stops
+    /// before another candidate starts.
     pub renew_deadline: Duration,
-    /// How long between two attempts.
+    /// The time between two attempts.
     pub retry: Duration,
 }
 
 impl Default for Terms {
-    /// What controllers written in Go have.
+    /// The defaults of Go controllers.
     fn default() -> Self {
         Self {
             lease: LEASE,
@@ -74,20 +73,20 @@ impl Default for Terms {
     }
 }
 
-/// A process that wants to act.
+/// A process that takes part in leader election.
 #[derive(Clone)]
 pub struct Candidate {
-    /// A client of its own, so that a flood of other calls cannot delay a renewal.
+    /// A separate client, so that other calls cannot delay a renewal.
     pub client: kube::Client,
-    /// The clock that everything goes by.
+    /// The clock.
     pub clock: Clock,
-    /// The name of this process; no other may have it, nor may the same after a restart.
+    /// The unique identity of this process; a restart needs a new one.
     pub identity: String,
-    /// How long things take.
+    /// The durations.
     pub terms: Terms,
-    /// All that must be held.
+    /// All leases to hold.
     pub leases: BTreeSet<LeaseName>,
-    /// What is written on leases for as long as they are held.
+    /// The annotations of the leases while they are held.
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -101,12 +100,12 @@ impl fmt::Debug for Candidate {
     }
 }
 
-/// The right to act. It can be lost at any moment; dropping it lets the leases run out.
+/// The right to act. It can be lost at any moment. Dropping it lets the leases expire.
 #[derive(Debug)]
 pub struct Leadership {
     clock: Clock,
     held: Vec<watch::Receiver<Holding>>,
-    /// Set when it is known that somebody else has a lease.
+    /// Set once another process holds one of the leases.
     taken: watch::Receiver<Option<Lost>>,
     release: watch::Sender<bool>,
     renewals: JoinSet<()>,
@@ -115,41 +114,41 @@ pub struct Leadership {
 /// Why the right to act was lost.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// Somebody else has it now.
+    /// Another process holds a lease.
     #[error("lease {lease} was taken over by {by:?}")]
     Taken {
-        /// Which lease.
+        /// The lease.
         lease: LeaseName,
-        /// By whom.
+        /// Its holder.
         by: String,
     },
-    /// It could not be renewed in time.
+    /// A lease was not renewed in time.
     #[error("lease {lease} could not be renewed in time: {problem}")]
     NotRenewed {
-        /// Which lease.
+        /// The lease.
         lease: LeaseName,
-        /// What the last attempt met.
+        /// The error of the last attempt.
         problem: String,
     },
 }
 
 impl Leadership {
-    /// Waits until every lease is held. `tell` is told whom or what it waits for, whenever that
-    /// changes and every minute.
+    /// Waits until every lease is held. `tell` is called with the current obstacle when it changes,
+    /// and every minute.
     pub async fn acquire(candidate: Candidate, tell: impl FnMut(&Waiting)) -> Self {
         let candidate = Arc::new(candidate);
         let mut teller = Teller::new(candidate.clock.clone(), tell);
         loop {
             let leadership = Self::take_all(&candidate, &mut teller).await;
-            // A lease can be lost again while the next one is waited for.
+            // A lease can be lost while the process waits for the next one.
             if leadership.is_held() {
                 return leadership;
             }
         }
     }
 
-    /// Takes the leases in the order of their names, which is the same for everybody: two
-    /// processes can then not wait for each other. Those it has are renewed while it waits.
+    /// Takes the leases in the order of their names. All processes use this order, so that two of
+    /// them cannot deadlock. Held leases are renewed during the wait.
     async fn take_all(
         candidate: &Arc<Candidate>,
         teller: &mut Teller<impl FnMut(&Waiting)>,
@@ -167,7 +166,7 @@ impl Leadership {
         Self { clock: candidate.clock.clone(), held, taken: noticed, release, renewals }
     }
 
-    /// Whether everything is held at this moment. Cheap: to be asked before each act.
+    /// Whether all leases are held now. The check is cheap: call it before each write.
     pub fn is_held(&self) -> bool {
         self.why_lost().is_none()
     }
@@ -189,15 +188,16 @@ impl Leadership {
             };
             tokio::select! {
                 biased;
-                // Those who could tell are gone once all leases are lost, and that is told by time.
+                // The tasks that could report this end with the last lease; the time reports it
+                // then.
                 Ok(_) = taken.wait_for(Option::is_some) => {}
                 () = over => {}
             }
         }
     }
 
-    /// Gives everything back, so that the next one need not wait. Call it when nothing is under
-    /// way any more.
+    /// Releases the leases, so that the next process need not wait. Call it when no task runs any
+    /// more.
     pub async fn release(mut self) {
         self.release.send_replace(true);
         while self.renewals.join_next().await.is_some() {}

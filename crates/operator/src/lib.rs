@@ -1,11 +1,11 @@
 //! From Kubernetes objects to a snapshot.
 //!
-//! [`files`] reads objects as `kubectl get -o yaml|json` prints them, [`objects`] holds them typed
-//! and validated, and [`index`] turns them into the planner's words. The index is the only place
-//! that knows how a Node and its `NodeClaim` become one instance, what a pod really asks for, or
-//! where its volumes allow it to be.
+//! [`files`] reads the output of `kubectl get -o yaml|json`. [`objects`] holds the objects typed
+//! and validated. [`index`] converts them to the planner's types. Only the index decides three
+//! things: which Node and `NodeClaim` are one instance, what a pod requests, and where its volumes
+//! can attach.
 //!
-//! This crate knows no cloud: the catalog of instance types is given to it.
+//! This crate knows no cloud: the caller provides the catalog of instance types.
 
 #![cfg_attr(
     test,

@@ -1,10 +1,9 @@
-//! The life of a claim: an instance is launched for it, its node registers and is made ready for pods;
-//! what takes too long is given up, and what is deleted leaves nothing behind.
+//! The lifecycle of a claim: launch the instance, register its node, initialize it. Claims that
+//! exceed a timeout are deleted, and a deleted claim leaves no instance behind.
 //!
-//! Each step is a module of pure functions: what to ask for, what to write down, what is missing.
-//! This file is the shell around them. A pass takes all steps on one copy of the claim and writes
-//! it once. From here, a deleted claim goes to `finalize`; its node is drained by its own
-//! controller.
+//! Each step is a module of pure functions: the request, the conditions, the missing parts. This
+//! file performs the IO. One reconcile takes all steps on a copy of the claim and writes it once. A
+//! deleted claim goes to `finalize`; the termination controller drains its node.
 
 mod devices;
 mod finalize;
@@ -65,22 +64,23 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// How often it is looked whether drivers have published their devices: nothing watches those.
+/// How often `ResourceSlices` are read while a claim waits for devices, because no watch follows
+/// them. The value was chosen and not measured separately.
 const DEVICES_AGAIN: Duration = Duration::from_secs(5);
 
-/// Takes claims through their life.
+/// The controller that takes claims through their lifecycle.
 #[derive(Debug)]
 pub struct Lifecycle {
     context: Context,
     health: RegistrationHealth,
-    /// Instances that were made and that their claims, by identity, do not tell of yet: writing it
-    /// down may have failed. Whoever has one is not asked for another.
+    /// Instances that were created, by claim UID, until the claim shows them. Writing the claim may
+    /// have failed, and it must not get a second instance.
     made: Mutex<BTreeMap<String, Instance>>,
     launches: Attempts,
 }
 
 impl Lifecycle {
-    /// A controller that tells `health` which instances joined.
+    /// A controller that reports to `health` which instances joined.
     pub fn new(context: Context, health: RegistrationHealth) -> Self {
         Self { context, health, made: Mutex::default(), launches: Attempts::default() }
     }
@@ -92,7 +92,8 @@ impl Controller for Lifecycle {
     const NAME: &'static str = "nodeclaim.lifecycle";
     const BACKOFF: Backoff =
         Backoff { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
-    // Clouds take their time, and nobody shall wait for somebody else's instance.
+    // Cloud calls take long, and one instance must not wait for another's. The value is
+    // Karpenter's smallest.
     const AT_ONCE: usize = 1000;
 
     fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
@@ -112,7 +113,7 @@ impl Controller for Lifecycle {
                 });
                 ids.flat_map(|id| world.claims_of(id)).for_each(|claim| add(claim.key()));
             }
-            // How long something may take is written on pools and classes.
+            // Annotations of pools and classes set timeouts.
             Change::NodePool(diff) if changed(diff, |pool| pool.metadata.annotations.clone()) => {
                 let name = diff.latest().metadata.name.as_deref();
                 add_unfinished(&|claim| claims::pool(claim) == name);
@@ -143,21 +144,21 @@ fn changed<T, R: PartialEq>(diff: &Diff<T>, part: impl Fn(&T) -> R) -> bool {
     diff.old.as_deref().map(&part) != diff.new.as_deref().map(&part)
 }
 
-/// What became of asking for an instance.
+/// The result of a launch.
 enum Launch {
-    /// It was settled before.
+    /// The claim was launched before.
     Settled,
-    /// It failed a moment ago, and is not tried again for so long.
+    /// The last try failed; the next one is due after this long.
     Waits(Duration),
-    /// There is one.
+    /// The instance exists.
     Made(Box<Instance>),
-    /// There is none yet.
+    /// There is no instance yet.
     Failed(CloudError),
 }
 
 impl Lifecycle {
-    /// The claim with its finalizer: from here on it cannot vanish without its instance. Nothing if
-    /// the claim is gone.
+    /// Puts the finalizer on the claim, so that it cannot vanish before its instance. None if the
+    /// claim is gone.
     async fn with_finalizer(
         &self,
         claim: Arc<NodeClaim>,
@@ -175,14 +176,14 @@ impl Lifecycle {
         }
     }
 
-    /// Takes a claim as far as it gets.
+    /// Takes as many steps as possible.
     async fn advance(
         &self,
         claim: Arc<NodeClaim>,
         provider: &Arc<dyn CloudProvider>,
     ) -> Result<Next, Trouble> {
         let launch = self.launch(&claim, provider).await;
-        // A cloud may have taken minutes to answer. What is decided now is decided on what is now.
+        // The cloud call may have taken minutes, so the next decision uses the current claim.
         let Some(claim) = self.current(&claim) else { return Ok(Next::Done) };
         if let Launch::Failed(error) = &launch
             && let Some(reason) = launch::gives_up(error)
@@ -203,14 +204,14 @@ impl Lifecycle {
             }
         }
         if is_deleting(&next) {
-            // The instance is written down; what follows is its end.
+            // The instance is recorded before its removal starts.
             self.save(&claim, &next).await?;
             return pass.end();
         }
         let registered = self.register(&mut next, provider).await;
         pass.take(registered);
         let liveness = match self.reboot(&mut next).await? {
-            // It is initialized again once that is over.
+            // The node is initialized again after the reboot.
             Some(left) => Liveness::Waits(left),
             None => {
                 let initialized = self.initialize(&mut next).await;
@@ -222,7 +223,7 @@ impl Lifecycle {
         match liveness {
             Liveness::Settled => {}
             Liveness::Waits(left) => pass.next = pass.next.sooner(Next::After(left)),
-            // It may have all the time it needs: the clock says nothing.
+            // While the clock is wrong, no timeout counts as exceeded.
             Liveness::Overdue(_) if self.context.clocks.difference().is_some() => {
                 pass.next = pass.next.sooner(Next::After(clocks::LOOK_EVERY));
             }
@@ -231,13 +232,13 @@ impl Lifecycle {
         pass.end()
     }
 
-    /// The claim as it is known now; nothing if it is gone, or another has its name.
+    /// The claim in the cache; none if it is gone or another claim has its name.
     fn current(&self, claim: &NodeClaim) -> Option<Arc<NodeClaim>> {
         let current = self.context.cache.read(|world| world.node_claims.get(&claim.key()).cloned());
         current.filter(|current| current.metadata.uid == claim.metadata.uid)
     }
 
-    /// Has an instance made for a claim, unless it has one.
+    /// Launches the claim's instance, unless it has one.
     async fn launch(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Launch {
         let identity = uid(&claim.metadata);
         if claim.status(LAUNCHED) != Status::Unknown {
@@ -271,8 +272,8 @@ impl Lifecycle {
         }
     }
 
-    /// Types of a claim's pool that overlays correct. The instance was planned with those in mind, and is made and counted
-    /// with them in mind too.
+    /// The types of the claim's pool that overlays correct. The instance was planned with them, so
+    /// it is launched and counted with them too.
     fn corrected_types(&self, claim: &NodeClaim) -> Vec<Arc<InstanceType>> {
         let Some(pool) = claims::pool(claim) else { return Vec::new() };
         let catalog = self.context.corrected_types().unwrap_or_default();
@@ -281,7 +282,7 @@ impl Lifecycle {
         catalog.types(pool).iter().filter(is_corrected).cloned().collect()
     }
 
-    /// Asks the cloud for an instance, with everything that it needs of the cluster.
+    /// Requests an instance from the cloud, with the Secrets, token and addresses that it needs.
     async fn make(
         &self,
         claim: &NodeClaim,
@@ -301,14 +302,14 @@ impl Lifecycle {
         self.context.ask(Self::NAME, "Create", provider.as_ref(), create).await
     }
 
-    /// There is nothing more to remember of a claim.
+    /// Removes what is remembered of a claim.
     fn forget(&self, identity: &str) {
         self.made().remove(identity);
         self.launches.forget(identity);
         self.context.removals.forget(identity);
     }
 
-    /// Has the claim's node learn what the claim knows of it.
+    /// Registers the claim's node: copies labels, annotations and taints of the claim to it.
     async fn register(
         &self,
         claim: &mut NodeClaim,
@@ -368,8 +369,8 @@ impl Lifecycle {
         Ok(Next::Done)
     }
 
-    /// How long the claim's node is left alone because another controller reboots it. One that has
-    /// taken too long is ended.
+    /// How long the node is left alone because another controller reboots it. A reboot that exceeds
+    /// its timeout is ended.
     async fn reboot(&self, claim: &mut NodeClaim) -> Result<Option<Duration>, Trouble> {
         let Some(end) = reboot::end(claim) else { return Ok(None) };
         let now = self.context.now();
@@ -386,7 +387,7 @@ impl Lifecycle {
         Ok(None)
     }
 
-    /// Opens the claim's node for pods when it lacks nothing.
+    /// Initializes the node once nothing is missing.
     async fn initialize(&self, claim: &mut NodeClaim) -> Result<Next, Trouble> {
         let now = self.context.now();
         if claim.status(INITIALIZED) != Status::Unknown {
@@ -418,8 +419,8 @@ impl Lifecycle {
         Ok(devices.map_or(Next::Done, |_| Next::After(DEVICES_AGAIN)))
     }
 
-    /// What drivers have published, if the claim waits for some of them. That it cannot be read does
-    /// not mean that there is nothing.
+    /// The published devices, if the claim waits for some. A failed read is an error, and never
+    /// counts as an empty list.
     async fn devices_for(&self, claim: &NodeClaim) -> Result<Option<Devices>, Trouble> {
         if self.context.settings.planner.plan.ignore_dra || devices::awaited(claim).next().is_none()
         {
@@ -433,7 +434,7 @@ impl Lifecycle {
         Ok(Some(Devices(listed.items)))
     }
 
-    /// Whether the claim still has time.
+    /// Whether the claim is within its timeout.
     fn liveness(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Liveness {
         let timeouts = timeouts_of(&self.context, claim, provider);
         for malformed in &timeouts.malformed {
@@ -449,9 +450,9 @@ impl Lifecycle {
         liveness::liveness(claim, &timeouts, self.context.now())
     }
 
-    /// Gives up a claim that took too long, and its pool learns why.
+    /// Deletes a claim that exceeded a timeout, and reports the reason to its pool.
     async fn overdue(&self, claim: &NodeClaim, step: Step) -> Result<Next, Trouble> {
-        // Its node may be one that cannot be read, and so may the pool that gives it more time.
+        // Its node or its pool may be unreadable, and the pool may set a longer timeout.
         self.context.sure_of::<Node>()?;
         self.context.sure_of::<NodePool>()?;
         self.tell_pool(claim, Outcome::Failed(failure(claim)));
@@ -459,22 +460,22 @@ impl Lifecycle {
         self.give_up(claim, step.reason()).await
     }
 
-    /// Deletes a claim; pods that waited for it are planned again.
+    /// Deletes a claim; its pending pods are planned again.
     async fn give_up(&self, claim: &NodeClaim, reason: &'static str) -> Result<Next, Trouble> {
         self.context.cluster.delete(claim).await?;
         disrupted::count_claim(&self.context, claim, reason);
         Ok(Next::Done)
     }
 
-    /// Tells what became of a claim's instance to whoever keeps its pool's condition. The claim is
-    /// written next, and that is when they look.
+    /// Reports the outcome of a claim to the controller of its pool's condition. The claim is
+    /// written next, which triggers that controller.
     fn tell_pool(&self, claim: &NodeClaim, outcome: Outcome) {
         if let Some(pool) = self.context.pool_of(claim) {
             self.health.tell(&pool, claim, outcome);
         }
     }
 
-    /// Writes what has changed of a claim.
+    /// Writes the changes of a claim.
     async fn save(&self, old: &NodeClaim, new: &NodeClaim) -> Result<(), Trouble> {
         self.context.cluster.patch(old, new, Lock::None).await?;
         self.context.cluster.patch_status(old, new, Lock::None).await?;
@@ -495,9 +496,9 @@ impl Lifecycle {
     }
 }
 
-/// When a claim's node has to be ready for pods. A node that has registered has the time for
-/// initialization from then; until then the claim has the times of all steps from its `creation`.
-/// Where no initialization timeout is set, `initialization` is used.
+/// When a claim's node must be initialized. For a registered node the initialization timeout counts
+/// from its registration. Before, the timeouts of all steps count from the claim's `creation`.
+/// `initialization` is the timeout where none is set.
 pub(crate) fn ready_by(
     context: &Context,
     claim: &NodeClaim,
@@ -514,7 +515,7 @@ pub(crate) fn ready_by(
         (None, None) => (creation, last),
     };
     let within = SignedDuration::try_from(within).unwrap_or(SignedDuration::MAX);
-    // Whatever a claim says, no moment lies beyond the end of time.
+    // Times in a claim may overflow; the sum is capped.
     since.saturating_add(within).unwrap_or(Timestamp::MAX)
 }
 
@@ -531,7 +532,7 @@ fn timeouts_of(
     )
 }
 
-/// Why a claim's instance did not become a node, as its pool shows it.
+/// Why an instance did not join, as its pool's condition shows it.
 fn failure(claim: &NodeClaim) -> Failure {
     let launched = find(claim.conditions(), LAUNCHED).filter(|condition| !condition.is_true());
     match launched {
@@ -545,7 +546,7 @@ fn failure(claim: &NodeClaim) -> Failure {
     }
 }
 
-/// What comes of a pass: every step has its say.
+/// The result of a reconcile, combined from all steps.
 #[derive(Debug)]
 struct Pass {
     next: Next,

@@ -1,7 +1,7 @@
-//! Reading a cluster as it is now, by lists and nothing else.
+//! Reads a live cluster with list calls only.
 //!
-//! What the API server answers is read as files are, so that a cluster and what was written down of
-//! it give the same objects, and an object that cannot be used is named in the same way.
+//! The answers are decoded like files, so a cluster and its dump give the same objects and the same
+//! error messages.
 
 mod served;
 
@@ -29,11 +29,11 @@ const BEGIN_AT_MOST: usize = 3;
 pub struct Live {
     /// The objects.
     pub objects: Objects,
-    /// What roles call the kinds that were read.
+    /// The resource names of the kinds that were read.
     pub read: BTreeSet<String>,
-    /// What roles call the kinds that the cluster does not have, so that there are no such objects.
+    /// The resource names of the kinds that the cluster does not serve.
     pub absent: Vec<String>,
-    /// What could not be read and need not be.
+    /// Notes about optional kinds that could not be read.
     pub notes: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub enum LiveError {
          here, and that the kubeconfig names the right one"
     )]
     Unreachable(String),
-    /// The API server does not know who asks.
+    /// The API server rejects the credentials.
     #[error(
         "the API server does not accept who you are ({0}): log in again, or check the user of \
              the kubeconfig's context"
@@ -58,7 +58,7 @@ pub enum LiveError {
              namespaces; the ClusterRole joiner-reader (examples/rbac/reader.yaml) has it"
     )]
     Forbidden {
-        /// What roles call the kind.
+        /// The resource name of the kind.
         resource: String,
         /// The API server's words.
         said: String,
@@ -69,11 +69,11 @@ pub enum LiveError {
              {remedy}"
     )]
     NotServed {
-        /// What roles call the kind.
+        /// The resource name of the kind.
         resource: String,
-        /// Where it was looked for.
+        /// The path that was requested.
         path: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
     /// A kind is served in other versions only.
@@ -82,17 +82,17 @@ pub enum LiveError {
              upgrade the definition, or plan from files with -f"
     )]
     OtherVersion {
-        /// What roles call the kind.
+        /// The resource name of the kind.
         resource: String,
         /// Groups and versions that are served.
         versions: String,
-        /// Where it was looked for.
+        /// The path that was requested.
         path: String,
     },
     /// The API server refused a list for another reason.
     #[error("{resource} could not be listed: the API server said {code} {said:?}; try again")]
     Refused {
-        /// What roles call the kind.
+        /// The resource name of the kind.
         resource: String,
         /// The HTTP status code.
         code: u16,
@@ -105,9 +105,9 @@ pub enum LiveError {
              kubeconfig's server is a Kubernetes API server"
     )]
     NotAList {
-        /// What roles call the kind.
+        /// The resource name of the kind.
         resource: String,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// An object cannot be used.
@@ -115,11 +115,11 @@ pub enum LiveError {
     Object(#[from] ReadError),
 }
 
-/// Reads a cluster. Kinds that are not wanted are read too where that is possible, so that what is
-/// written down of a cluster serves for other settings as well. Classes are wanted where a pool
-/// refers to one: a pool of the cluster, or one of `pools`.
+/// Reads a cluster. Optional kinds are also read where possible, so that a dump serves other
+/// settings too. Classes are required where a pool refers to one: a pool of the cluster, or one of
+/// `pools`.
 ///
-/// A cluster without the definition of a kind has no such objects. Everything else that stands in the way is told at once.
+/// A cluster without a CRD has no such objects. All other problems are returned together.
 pub async fn read(
     client: &Client,
     wanted: &Wanted,
@@ -159,7 +159,7 @@ fn refers(pool: &NodePool, class: &ClassKind) -> bool {
     reference.is_some_and(|found| found.group == class.group && found.kind == class.kind)
 }
 
-/// What is needed of a kind.
+/// How necessary a kind is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// Its objects, if they can be had.
@@ -240,7 +240,7 @@ async fn list(client: &Client, resource: &Resource) -> Result<Objects, LiveError
     let mut begun = 1;
     loop {
         match pages(client, resource).await {
-            // What was listed so far is too old to be continued.
+            // The pages so far are too old to be continued.
             Err(LiveError::Refused { code: 410, .. }) if begun < BEGIN_AT_MOST => begun += 1,
             done => return done,
         }
@@ -273,7 +273,7 @@ async fn page(
     get(client, resource, request).await
 }
 
-/// What the API server answers to a request that is about a kind.
+/// The API server's answer to a request about a kind.
 async fn get<E: std::error::Error + 'static>(
     client: &Client,
     resource: &Resource,
@@ -302,7 +302,7 @@ fn refusal(resource: &Resource, code: u16, said: String) -> LiveError {
     }
 }
 
-/// What to do about a kind that a cluster does not have.
+/// The remedy for a missing kind.
 fn remedy(resource: &str) -> String {
     let is_ours =
         crds().iter().any(|definition| definition.metadata.name.as_deref() == Some(resource));

@@ -65,9 +65,9 @@ fn filter(level: LogLevel) -> Targets {
     };
     Targets::new()
         .with_target("joiner", ours)
-        // It writes whole answers that it cannot decode, Secrets among them: `answers` says what is
-        // wrong with them, and where. Its part `tls` says with every connection that certificates
-        // are not checked, which is said once where the client is made.
+        // It logs whole answers that it cannot decode, possibly Secrets; `answers` logs a safe
+        // description instead. Its part `tls` logs on every connection that certificates are not
+        // verified. That is logged once when the client is created.
         .with_target("kube_client::client", LevelFilter::OFF)
         .with_default(others)
 }

@@ -1,47 +1,47 @@
-//! What is written on objects, besides labels and conditions, for others to see.
+//! Annotations, labels and taints that Joiner writes for other programs, besides conditions.
 
 pub use joiner_core::label::{DO_NOT_DISRUPT, PAUSE_DISRUPTION};
 use joiner_core::taint::{Effect, Taint};
 use k8s_openapi::api::core::v1::{self as core, Node};
 
-/// Finalizer of claims and nodes: the instance has to be gone first.
+/// Finalizer of claims and nodes, until the instance is removed.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 
-/// Key of the taint of nodes that go away, or may soon.
+/// Key of the taint of nodes that leave, or may leave soon.
 pub const DISRUPTED: &str = "karpenter.sh/disrupted";
 
-/// Annotation of claims that a disruption command removes or has made: the command, so that it can
-/// be carried on by whoever acts next.
+/// Annotation of claims that a disruption command removes or has created. It contains the command,
+/// so that the next process can continue it.
 pub const DISRUPTION_COMMAND: &str = "joiner.sh/disruption-command";
 
-/// Annotation of pods: how dear their removal is, as `ReplicaSet`s read it when they shrink.
+/// Annotation of pods: the cost of their deletion, as `ReplicaSets` read it when they scale down.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// Annotation of a `PersistentVolumeClaim`: it is bound for good.
 pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 
-/// Annotation of claims: when the last pod will be gone, whatever protects it.
+/// Annotation of claims: when the last pods are deleted despite their protection.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 
-/// Annotation of classes: for how long their nodes wait for volumes to be detached when they go
-/// away. Without it they wait until the claim's termination timestamp, if there is one.
+/// Annotation of classes: how long their leaving nodes wait for volumes to detach. Without it they
+/// wait until the claim's termination timestamp, if there is one.
 pub const VOLUME_DETACH_TIMEOUT: &str = "joiner.sh/volume-detach-timeout";
 
-/// Annotation of pools with a fixed number of nodes: set to [`DELETE_FIRST`], a drifted node goes
-/// before its replacement comes. That is for pools whose limit has no room for both.
+/// Annotation of static pools: with [`DELETE_FIRST`], a drifted node is removed before its
+/// replacement is created. It suits pools whose limit has no room for both.
 pub const STATIC_DRIFT: &str = "joiner.sh/static-drift";
 
 /// The one value of [`STATIC_DRIFT`].
 pub const DELETE_FIRST: &str = "delete-first";
 
-/// Label of nodes that load balancers outside the cluster are to forget.
+/// Label of nodes that external load balancers must stop using.
 pub const EXCLUDE_FROM_LOAD_BALANCERS: &str =
     "node.kubernetes.io/exclude-from-external-load-balancers";
 
 /// Annotation of a claim: the drivers whose devices its node is expected to have.
 pub const REQUESTED_DRA_DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
 
-/// Label of a node: set to `true`, somebody else cares for its taints.
+/// Label of a node: with the value `true`, another program manages its taints.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 
 /// Annotation of a pool or a class: how long an instance may take to be made.
@@ -53,32 +53,32 @@ pub const REGISTRATION_TIMEOUT: &str = "joiner.sh/registration-timeout";
 /// Annotation of a pool or a class: how long a node may take to be ready for pods.
 pub const INITIALIZATION_TIMEOUT: &str = "joiner.sh/initialization-timeout";
 
-/// Annotation of a pool: how many of its nodes, or how many of a hundred (`30%`), may be unhealthy
-/// before none is repaired any more.
+/// Annotation of a pool: the number or percentage (`30%`) of unhealthy nodes above which none is
+/// repaired.
 pub const REPAIR_MAX_UNHEALTHY: &str = "joiner.sh/repair-max-unhealthy";
 
-/// Annotation of a pool or a class: until when instances may be removed although the cluster has no
-/// claim at all.
+/// Annotation of a pool or a class: the time until which instances may be removed although the
+/// cluster has no claims.
 pub const REMOVE_UNCLAIMED_UNTIL: &str = "joiner.sh/remove-unclaimed-until";
 
 /// Key of the taint of nodes that Karpenter 1.15 reboots.
 pub const REBOOTING_TAINT: &str = "karpenter.sh/rebooting";
 
-/// Annotation of claims whose node Karpenter 1.15 reboots: which boot is to be over.
+/// Annotation of claims whose node Karpenter 1.15 reboots: the boot ID from before the reboot.
 pub const REBOOT_PRE_BOOT_ID: &str = "karpenter.sh/reboot-pre-boot-id";
 
-/// The taint of nodes that go away, or may soon.
+/// The taint of nodes that leave, or may leave soon.
 pub fn disrupted_taint() -> Taint {
     Taint { key: DISRUPTED.to_owned(), value: String::new(), effect: Effect::NoSchedule }
 }
 
-/// Whether a node carries the taint of those that go away, or may soon.
+/// Whether a node has the disruption taint.
 pub fn is_disrupted(node: &Node) -> bool {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     taints.iter().any(is_disrupted_taint)
 }
 
-/// Puts the taint of nodes that go away on a node.
+/// Adds the disruption taint to a node.
 pub fn disrupt(node: &mut Node) {
     if !is_disrupted(node) {
         let Taint { key, effect, .. } = disrupted_taint();
@@ -89,7 +89,7 @@ pub fn disrupt(node: &mut Node) {
     }
 }
 
-/// Takes the taint of nodes that go away from a node that stays.
+/// Removes the disruption taint from a node that stays.
 pub fn undisrupt(node: &mut Node) {
     if let Some(taints) = node.spec.as_mut().and_then(|spec| spec.taints.as_mut()) {
         taints.retain(|taint| !is_disrupted_taint(taint));

@@ -1,5 +1,4 @@
-//! What guests really see of their instances: their nodes say it, and clouds that can only guess how
-//! much memory a guest sees learn from it.
+//! Measured memory: nodes report how much memory a guest really has, and clouds learn it from them.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -17,10 +16,11 @@ use crate::{
     world::{Change, Kept, Key, World},
 };
 
-/// How soon a cloud is told again that did not know the instance yet.
+/// How soon a cloud that did not know the instance yet is informed again. The value was chosen and
+/// not measured separately.
 const AGAIN: Duration = Duration::from_mins(1);
 
-/// Tells clouds what their instances' nodes have.
+/// Passes the capacity of nodes to their clouds.
 #[derive(Debug)]
 pub struct Measuring(pub Context);
 
@@ -49,7 +49,7 @@ impl Controller for Measuring {
 }
 
 impl Measuring {
-    /// Whether the cloud has learnt what there is to learn.
+    /// Whether the cloud has all the information.
     fn tell(&self, node: &Node, claim: &NodeClaim) -> bool {
         let (Some(provider), Some(id)) = (self.0.provider_of(claim), provider_id(claim)) else {
             return true;

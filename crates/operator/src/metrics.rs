@@ -1,13 +1,12 @@
-//! Metrics, by the names, labels and buckets that Karpenter's dashboards and alerts ask for.
+//! Metrics, with the names, labels and buckets that Karpenter's dashboards and alerts expect.
 //!
-//! A [`Registry`] is what a process serves; each engine registers its own [`Metrics`] in it. With
-//! one engine the series are Karpenter's exactly; with several, each has a `cluster` label more.
-//! `families` lists what there is. Three things the library does not have are here:
-//! [`gauge_set`] (series that are replaced together), [`summary`] (quantiles), and what the
-//! operating system knows of the process.
+//! A process serves one [`Registry`]; each engine registers its own [`Metrics`] in it. With one
+//! engine the series are exactly Karpenter's; with several, each has an additional `cluster` label.
+//! `families` lists all metrics. This module adds three parts that the library lacks: [`gauge_set`]
+//! (series that are replaced together), [`summary`] (quantiles), and the metrics of the process.
 //!
-//! The text is Prometheus' own format and not `OpenMetrics`, as Karpenter's is: there, counters are
-//! called differently in their headers and `le="1"` is `le="1.0"`, which is another series.
+//! Like Karpenter, it serves Prometheus' text format and not `OpenMetrics`. There, counters have
+//! other names in their headers, and `le="1"` is `le="1.0"`, which is another series.
 
 mod buckets;
 mod conditions;
@@ -40,21 +39,21 @@ pub use self::{
 /// The content type of [`Registry::text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What the program was built from.
+/// The build of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Build {
     /// The program's version.
     pub version: &'static str,
-    /// The compiler's version; it stands where Karpenter says which Go it was built with.
+    /// The compiler's version, in the place of Karpenter's Go version.
     pub compiler: &'static str,
     /// The commit.
     pub commit: &'static str,
-    /// The architecture, by Rust's name.
+    /// The architecture, by Rust's name for it.
     pub architecture: &'static str,
 }
 
 impl Build {
-    /// Go's word for the architecture.
+    /// Go's name for the architecture.
     fn go_architecture(&self) -> &'static str {
         match self.architecture {
             "x86_64" => "amd64",
@@ -64,7 +63,7 @@ impl Build {
     }
 }
 
-/// What a metrics page shows; clones are the same page.
+/// The metrics of a process; clones share the same registry.
 #[derive(Clone)]
 pub struct Registry {
     families: prometheus::Registry,
@@ -77,13 +76,12 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// Figures that are worked out when somebody looks at them. In between there is no need to keep one
-/// for each pod of a large cluster.
+/// Metrics that are computed for each scrape, so that no series per pod is kept between scrapes.
 pub trait Figures: Send {
-    /// Says everything there is to say now.
+    /// Sets the series to the current state.
     fn work_out(&self);
 
-    /// Nobody looks any more.
+    /// Removes the series after the scrape.
     fn forget(&self);
 }
 
@@ -93,7 +91,7 @@ pub trait Figures: Send {
 pub struct RegistrationError(#[from] prometheus::Error);
 
 impl Registry {
-    /// A page with what there is to say about the process itself.
+    /// A registry with the metrics of the process.
     pub fn new(build: &Build) -> Result<Self, RegistrationError> {
         let families = prometheus::Registry::new();
         families.register(Box::new(process::Process::new()?))?;
@@ -109,8 +107,8 @@ impl Registry {
         Ok(Self { families, figures: Arc::default() })
     }
 
-    /// From now on the page shows what a cloud counts too. Its series have the label of their cluster
-    /// already, where there are several.
+    /// Adds a cloud's metrics. Where there are several clusters, its series already have the
+    /// `cluster` label.
     pub fn add(
         &self,
         counted: impl prometheus::core::Collector + 'static,
@@ -118,19 +116,19 @@ impl Registry {
         Ok(self.families.register(Box::new(counted))?)
     }
 
-    /// From now on the page shows these figures too.
+    /// Adds metrics that are computed for each scrape.
     pub fn show(&self, figures: impl Figures + 'static) {
         let mut all = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(Box::new(figures));
     }
 
-    /// The page, as of now.
+    /// The current metrics as text.
     pub fn text(&self) -> String {
-        // Whoever looks at the same time waits, so that nobody sees what the other has forgotten.
+        // A concurrent scrape waits, so that it does not read series that this one has removed.
         let figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         figures.iter().for_each(|figures| figures.work_out());
         let mut text = Vec::new();
-        // What is written to memory and was checked at registration cannot fail.
+        // Writing metrics to memory cannot fail: they were checked at their registration.
         let written = TextEncoder::new().encode(&self.families.gather(), &mut text);
         debug_assert!(written.is_ok(), "{written:?}");
         figures.iter().for_each(|figures| figures.forget());
@@ -138,38 +136,38 @@ impl Registry {
     }
 }
 
-/// What the metrics of one engine depend on.
+/// The inputs of an engine's metrics.
 #[derive(Debug, Clone, Default)]
 pub struct Engine {
-    /// The name of its cluster, where the process has several.
+    /// The name of its cluster, where the process serves several.
     pub cluster: Option<String>,
-    /// Names of the providers that are on.
+    /// The names of the enabled providers.
     pub providers: Vec<&'static str>,
-    /// Labels of nodes that providers know, such as `topology.kubernetes.io/zone`; Karpenter's own
-    /// among them. Each becomes a label of the gauges of nodes.
+    /// Node labels that providers know, such as `topology.kubernetes.io/zone`, and Karpenter's own.
+    /// Each becomes a label of the node gauges.
     pub node_labels: Vec<String>,
-    /// Kinds whose conditions are shown, by any spelling, and the labels of their objects that are
-    /// shown with them.
+    /// Kinds whose conditions are shown, in any spelling, with the object labels that are shown
+    /// with them.
     pub conditions: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// Seconds from then until now, as metrics show them.
+/// The seconds between two moments, as metrics show them.
 pub fn seconds(since: Timestamp, now: Timestamp) -> f64 {
     now.duration_since(since).as_secs_f64().max(0.0)
 }
 
-/// The label of a gauge of nodes that shows a label of theirs: the part after the slash.
+/// The metric label of a node label in node gauges: the part after the slash.
 pub fn node_label(key: &str) -> String {
     let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
     name.to_lowercase().replace('-', "_")
 }
 
-/// The label of a condition's metric that shows a label of its object: the whole key.
+/// The metric label of an object label in condition metrics: the whole key.
 pub fn object_label(key: &str) -> String {
     key.replace(['/', '.', '-'], "_")
 }
 
-/// Registers what it makes, with the engine's own label on everything.
+/// Registers metrics, each with the engine's `cluster` label.
 struct Registrar<'r> {
     registry: &'r prometheus::Registry,
     cluster: Option<&'r str>,

@@ -1,5 +1,5 @@
-//! What clouds have to say besides their answers, told where people look: events about claims and
-//! classes, and how far an instance has come in its claim's condition `Launched`.
+//! Notes from clouds, shown to users: as events on claims and classes, and as progress in a claim's
+//! condition `Launched`.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -27,7 +27,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
 /// The reason of a condition that shows progress.
 const UNDER_WAY: &str = "InstanceUnderWay";
 
-/// Tells what one cloud has to say. Never ends.
+/// Shows the notes of one cloud. Never ends.
 pub async fn tell(context: Context, cloud: &'static str, notes: Notes) {
     let mut written = Written::default();
     loop {
@@ -86,8 +86,8 @@ fn publish(
     text: &str,
 ) {
     let told = subjects(context, cloud, about);
-    // What is about the whole cloud is in the log too, and so is what nobody can be told: an object
-    // may have gone meanwhile.
+    // Notes about the whole cloud are also logged, and so are notes without an object: it may be
+    // gone meanwhile.
     if told.is_empty() || *about == About::Cloud {
         match kind {
             EventType::Normal => tracing::info!(?about, reason, "{text}"),
@@ -111,7 +111,7 @@ fn look_again(context: &Context, cloud: &str, about: &About) {
     }
 }
 
-/// The objects that are there to be told about.
+/// The existing objects that a note is about.
 fn subjects(context: &Context, cloud: &str, about: &About) -> Vec<Subject> {
     let found = match about {
         About::Cloud => {
@@ -129,7 +129,7 @@ fn subjects(context: &Context, cloud: &str, about: &About) -> Vec<Subject> {
     found.into_iter().collect()
 }
 
-/// Writes down how far an instance has come. Best effort: somebody who knows more may be writing too.
+/// Shows the progress of an instance. Best effort: another controller may write at the same time.
 async fn show(context: &Context, claim: &ClaimId, text: &str) {
     let known = context.cache.read(|world| {
         let known = world.node_claims.get(&Key::cluster(&claim.name)).cloned();

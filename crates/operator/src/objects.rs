@@ -44,10 +44,10 @@ use crate::{
 /// The namespace of a namespaced object that names none.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
-/// What ends the kinds that are taken for a provider's settings.
+/// The suffix of the kinds that count as classes.
 pub(crate) const NODE_CLASS_SUFFIX: &str = "NodeClass";
 
-/// An object of any kind that pools take their provider's settings from.
+/// A class of any kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeClass {
     /// API group.
@@ -58,12 +58,12 @@ pub struct NodeClass {
     pub name: String,
     /// The whole object.
     pub object: Value,
-    /// Where it was read; none for objects that come from no file.
+    /// Where it was read; none for objects that are not from a file.
     pub place: Option<Place>,
 }
 
 impl NodeClass {
-    /// The class as its provider sees it; none where it is of another kind, or is no object.
+    /// The class as its provider reads it; none for another kind or an invalid object.
     pub fn of_kind(&self, kind: &ClassKind) -> Option<class::NodeClass> {
         let is_it = self.group == kind.group && self.kind == kind.kind;
         let text = is_it.then(|| serde_json::from_value(self.object.clone()).ok())??;
@@ -71,7 +71,7 @@ impl NodeClass {
     }
 }
 
-/// An object as somebody has written it.
+/// An object as a user wrote it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     /// Where it was read.
@@ -80,10 +80,10 @@ pub struct Written {
     pub object: Value,
 }
 
-/// All objects of a kind, as the API shows them.
+/// All objects of a kind, as the API returns them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct List {
-    /// What roles call the kind: `pods`, `nodepools.karpenter.sh`.
+    /// The resource name of the kind in RBAC rules: `pods`, `nodepools.karpenter.sh`.
     pub resource: String,
     /// The objects.
     pub items: Vec<Value>,
@@ -100,7 +100,7 @@ pub(crate) struct Origin {
     pub(crate) item: u32,
 }
 
-/// What can be told of an object before it is decoded.
+/// The part of an object that is read before the rest is decoded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Head {
     pub(crate) api_version: String,
@@ -110,7 +110,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// That of an object of this group and kind. What version it is of does not matter.
+    /// The head of an object of this group and kind. The API version is irrelevant.
     fn of(group: &str, kind: &str, metadata: &ObjectMeta) -> Self {
         Self {
             api_version: if group.is_empty() { String::new() } else { format!("{group}/") },
@@ -120,7 +120,7 @@ impl Head {
         }
     }
 
-    /// What no other object of a cluster has.
+    /// The unique identity within a cluster.
     fn identity(&self) -> String {
         let namespace = self.namespace.as_deref().unwrap_or_default();
         format!("{}/{}/{namespace}/{}", self.group(), self.kind, self.name)
@@ -144,18 +144,18 @@ impl Display for Head {
     }
 }
 
-/// The text of an object, in whatever form it was read.
+/// The undecoded object, in any format.
 pub(crate) trait Body {
-    /// Decodes the object, or says which field stands in the way.
+    /// Decodes the object, or names the invalid field.
     fn decode<T: DeserializeOwned>(&self) -> Result<T, Invalid>;
 }
 
-/// Why an object was not taken.
+/// Why an object was rejected.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// A field is not as it must be.
+    /// A field is invalid.
     Invalid(Invalid),
-    /// The same object was read before, there.
+    /// The same object was already read there.
     Duplicate(Origin),
 }
 
@@ -165,12 +165,12 @@ impl From<Invalid> for Refusal {
     }
 }
 
-/// Hands the kinds that are read to a macro: field, type, API group, kind, scope, and how objects
-/// are made small, where that is worth it.
+/// Passes the kinds to a macro: field, type, API group, kind, scope, and the function that removes
+/// unused fields, if there is one.
 macro_rules! each_kind {
     ($then:ident) => {
         $then! {
-            /// Pods, bound or not, with what planning depends on.
+            /// Pods, bound or not, with the fields that planning needs.
             pods: Pod = "" "Pod" namespaced, crate::objects::slim::pod;
             /// Nodes.
             nodes: Node = "" "Node" cluster, crate::objects::slim::node;
@@ -196,7 +196,7 @@ macro_rules! each_kind {
             persistent_volumes: PersistentVolume = "" "PersistentVolume" cluster;
             /// Storage classes.
             storage_classes: StorageClass = "storage.k8s.io" "StorageClass" cluster;
-            /// What storage drivers say about nodes.
+            /// The volume limits of storage drivers on nodes.
             csi_nodes: CSINode = "storage.k8s.io" "CSINode" cluster;
             /// Volumes attached to nodes.
             volume_attachments: VolumeAttachment = "storage.k8s.io" "VolumeAttachment" cluster;
@@ -224,25 +224,26 @@ macro_rules! objects {
         $(#[doc = $doc:literal])+
         $field:ident: $type:ident = $group:literal $kind:literal $scope:ident $(, $slim:path)?;
     )+) => {
-        /// Typed objects of a cluster, each valid and there once.
+        /// Typed objects of a cluster, each valid and unique.
         #[derive(Debug, Default)]
         pub struct Objects {
             $($(#[doc = $doc])+ pub $field: Vec<Arc<$type>>,)+
-            /// Providers' settings, of any kind that ends in `NodeClass`.
+            /// Classes: objects of any kind that ends in `NodeClass`.
             pub node_classes: Vec<NodeClass>,
-            /// How many objects of which other kinds there were.
+            /// The number of objects of each unused kind.
             pub ignored: BTreeMap<String, usize>,
-            /// Objects from files that people write, as they are written: a misspelt field has no place among the others.
+            /// User-written objects from files in raw form: typed objects have no place for a
+            /// misspelt field.
             pub written: Vec<Written>,
-            /// Names of claims that somebody is about to delete, although nothing on them says so.
+            /// Names of claims that are about to be deleted, although their objects do not show it.
             pub leaving: BTreeSet<String>,
-            /// How provider ids of nodes and claims are compared.
+            /// How provider IDs of nodes and claims are compared.
             pub ids: ProviderIds,
             seen: HashMap<String, Origin>,
         }
 
         impl Objects {
-            /// Takes an object of whatever kind. Its head learns the namespace it is in.
+            /// Adds an object of any kind. Its head receives the namespace.
             pub(crate) fn add(
                 &mut self,
                 head: &mut Head,
@@ -274,7 +275,7 @@ macro_rules! objects {
         }
 
         impl Objects {
-            /// Everything, kind by kind, as the API shows it.
+            /// All objects by kind, as the API returns them.
             pub fn lists(&self) -> Vec<List> {
                 let mut lists = vec![$(List {
                     resource: Resource::of::<$type>().name,
@@ -290,7 +291,8 @@ macro_rules! objects {
                 lists
             }
 
-            /// Puts others over these: of two objects of one identity, the other one counts. Says which did.
+            /// Adds other objects; they replace those with the same identity. Returns which were
+            /// replaced.
             pub fn lay_over(&mut self, others: Self) -> Vec<String> {
                 let mut replaced = Vec::new();
                 let mut stays = |head: Head| {
@@ -314,7 +316,7 @@ macro_rules! objects {
                 replaced
             }
 
-            /// Takes over what others have, of kinds that are not here yet.
+            /// Adds other objects, none of which may be present already.
             pub(crate) fn absorb(&mut self, mut others: Self) {
                 $(self.$field.append(&mut others.$field);)+
                 self.node_classes.append(&mut others.node_classes);
@@ -322,7 +324,7 @@ macro_rules! objects {
             }
         }
 
-        /// Every kind that is read, in the API's words.
+        /// Every kind that is read, by its API names.
         pub(crate) fn resources() -> Vec<Resource> {
             vec![$(Resource::of::<$type>()),+]
         }
@@ -354,22 +356,22 @@ trait HasMetadata {
 }
 
 impl Objects {
-    /// Whether there was no object at all, of any kind.
+    /// Whether there are no objects of any kind.
     pub fn is_empty(&self) -> bool {
         self.seen.is_empty() && self.ignored.is_empty()
     }
 
-    /// Whether there were only objects of kinds that are not used.
+    /// Whether all objects are of unused kinds.
     pub fn is_of_no_use(&self) -> bool {
         self.seen.is_empty() && !self.ignored.is_empty()
     }
 
-    /// Notes that the object is there, and refuses it if it was before or has no usable name.
+    /// Registers the object; rejects it if it was already read or has no valid name.
     fn claim(&mut self, head: &Head, origin: Origin) -> Result<(), Refusal> {
         if head.name.is_empty() {
             return Err(Invalid::new("metadata.name", "is missing; give the object a name").into());
         }
-        // The two are joined by a slash wherever an object is named.
+        // Namespace and name are joined by a slash in messages.
         let namespace = head.namespace.as_deref().unwrap_or_default();
         for (field, text) in [("metadata.namespace", namespace), ("metadata.name", &head.name)] {
             if text.contains('/') {

@@ -1,7 +1,7 @@
-//! What dashboards see of a cluster.
+//! Metrics about the state of a cluster.
 //!
-//! Gauges are worked out from the world when a page is asked for ([`ClusterFigures`]); what happens
-//! once is counted when it happens ([`count_changes`]).
+//! Gauges are computed for each scrape ([`ClusterFigures`]); events are counted when they happen
+//! ([`count_changes`]).
 
 mod conditions;
 mod cost;
@@ -40,8 +40,8 @@ pub struct ClusterFigures {
     unpriced: Mutex<Unpriced>,
 }
 
-/// The objects that there are figures of. Taking note of them is quick; what follows from them is
-/// worked out while the cluster goes on.
+/// A copy of the objects that have metrics. Copying is quick; the metrics are computed after the
+/// lock is released.
 struct Shown {
     now: Timestamp,
     pods: Vec<Arc<Pod>>,
@@ -77,7 +77,7 @@ impl Shown {
 }
 
 impl ClusterFigures {
-    /// Gauges of what this context knows.
+    /// Gauges about the state of this context.
     pub fn new(context: Context) -> Self {
         Self { context, synced: Mutex::default(), unpriced: Mutex::default() }
     }

@@ -7,18 +7,18 @@ use tokio::{
 
 use crate::probes::Liveness;
 
-/// Does work beside the threads that everything else runs on, so that leases are renewed and probes
-/// answered meanwhile. Where there is one thread only, as in simulations, it is done at once: what
-/// happens does not depend on how fast a thread is.
+/// Runs work on another thread, so that leases are renewed and probes answered meanwhile. With a
+/// single-threaded runtime, as in simulations, it runs at once: the result must not depend on a
+/// thread's speed.
 ///
-/// `name` is the part of the process that waits for it: `/healthz` says whose work does not end.
+/// `name` is the part of the process that waits. `/healthz` names it if the work does not end.
 pub(crate) async fn offload<R: Send + 'static>(
     liveness: &Liveness,
     name: &'static str,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> R {
     let calculation = liveness.calculates(name);
-    // Who stops waiting does not stop the work.
+    // The work continues even if its caller stops waiting.
     let work = move || {
         let _calculation = calculation;
         work()

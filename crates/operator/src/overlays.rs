@@ -1,7 +1,7 @@
-//! What is said of `NodeOverlay`s.
+//! The status of `NodeOverlay`s.
 //!
-//! Overlays are applied anew in every plan, so that nothing here has to happen before they count, and
-//! no pool ever waits for it. Here is said what became of each.
+//! Every plan evaluates overlays itself, so plans never wait for this controller. It only reports
+//! the result of each overlay.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::{
     world::{Change, World},
 };
 
-/// How often overlays are looked at although nothing has happened to them: what a cloud offers
-/// changes without anybody telling.
+/// How often unchanged overlays are examined: a cloud's offerings change without an event. The
+/// value was chosen and not measured separately.
 const AGAIN: Duration = Duration::from_mins(5);
 
 /// Says of each overlay whether it counts.

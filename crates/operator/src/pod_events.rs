@@ -1,8 +1,7 @@
-//! When a pod last came to a node or left it. Nodes on which nothing has happened for a while may be
-//! consolidated.
+//! The time of the last pod event on each node, which consolidation waits for.
 //!
-//! The moment is kept to the second in memory ([`LastPodEvents`]); claims show it with some seconds'
-//! delay, so that a busy node is not written for every pod.
+//! The exact time is in memory ([`LastPodEvents`]). Claims show it with a delay of some seconds, so
+//! that a busy node does not cause a write for every pod.
 
 use std::{
     collections::BTreeMap,
@@ -24,16 +23,16 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// What a claim shows is not written again while it is younger than this. It is less than the 15 s
-/// for which a decision to consolidate is held before it is checked again.
+/// A time on a claim is not updated while it is younger than this. It is less than the 15 s between
+/// a proposal and its validation.
 const KEPT_FOR: Duration = Duration::from_secs(10);
 
-/// When a pod last came to a node or left it, by node. Clones are the same.
+/// The time of the last pod event, by node. Clones share the same map.
 #[derive(Debug, Clone, Default)]
 pub struct LastPodEvents(Arc<Mutex<BTreeMap<Key, Timestamp>>>);
 
 impl LastPodEvents {
-    /// When something last happened on a node, as far as this process knows.
+    /// The time of the last pod event on a node, if this process knows one.
     pub fn on(&self, node: &Key) -> Option<Timestamp> {
         self.lock().get(node).copied()
     }
@@ -53,7 +52,7 @@ impl LastPodEvents {
     }
 }
 
-/// Writes to claims when a pod last came or left.
+/// Writes the time of the last pod event to claims.
 #[derive(Debug)]
 pub struct PodEvents {
     context: Context,
@@ -61,14 +60,13 @@ pub struct PodEvents {
 }
 
 impl PodEvents {
-    /// A controller that keeps the moments in `last`.
+    /// A controller that keeps the times in `last`.
     pub fn new(context: Context, last: LastPodEvents) -> Self {
         Self { context, last }
     }
 }
 
 impl Controller for PodEvents {
-    /// A node.
     type Key = Key;
 
     const NAME: &'static str = "nodeclaim.podevents";
@@ -91,7 +89,7 @@ impl Controller for PodEvents {
         let Some(at) = self.last.on(key) else { return Ok(Next::Done) };
         let claim = self.context.cache.read(|world| {
             let Some(node) = world.nodes.get(key) else {
-                // Its last pods have gone after it.
+                // The events of its last pods came after its own.
                 self.last.forget(key);
                 return None;
             };
@@ -113,18 +111,17 @@ impl Controller for PodEvents {
     }
 }
 
-/// Whether what a claim shows is out of date by more than it may be.
+/// Whether the time on a claim is outdated by more than the tolerance.
 fn is_news(claim: &NodeClaim, at: Timestamp) -> bool {
     let shown = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
     let kept_for = SignedDuration::try_from(KEPT_FOR).unwrap_or_default();
     shown.is_none_or(|shown| at.duration_since(shown.0) >= kept_for)
 }
 
-/// The node that a pod has come to or left, and when. Daemons come and go with their nodes and say
-/// nothing.
+/// The node and the time of a pod event. DaemonSet pods do not count.
 ///
-/// COMPAT: upstream takes every pod that it finds when it starts for one that has come just now, so
-/// that a restart begins all waiting anew. Here such pods say themselves when they came.
+/// COMPAT: at its start, upstream treats every pod as just arrived, so a restart resets all waiting
+/// times. Joiner reads the time from the pod.
 pub(crate) fn event(diff: &Diff<Pod>, now: Timestamp) -> Option<(Key, Timestamp)> {
     let pod = diff.latest();
     let node = node_of(pod)?;
@@ -144,7 +141,7 @@ pub(crate) fn event(diff: &Diff<Pod>, now: Timestamp) -> Option<(Key, Timestamp)
     Some((Key::cluster(node), at))
 }
 
-/// When a pod last came, ended or began to leave, by its own account.
+/// When a pod was last scheduled, ended or began to terminate, according to its own fields.
 fn last_event_of(pod: &Pod) -> Option<Timestamp> {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
@@ -157,7 +154,7 @@ fn last_event_of(pod: &Pod) -> Option<Timestamp> {
         Some(terminated.finished_at.as_ref()?.0)
     });
     let leaves = pod.metadata.deletion_timestamp.as_ref().map(|deleted| {
-        // The time by which it is to be gone, less the time it was given for that.
+        // The deletion time minus the grace period.
         let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or_default();
         deleted.0.saturating_sub(SignedDuration::from_secs(grace)).unwrap_or(deleted.0)
     });

@@ -1,6 +1,6 @@
-//! What state a pod is in, and what may be done to it.
+//! The state of a pod, and what may be done to it.
 //!
-//! Every controller and the planner ask here, so that they agree.
+//! Every controller and the planner use these functions, so their decisions agree.
 
 mod deadline;
 #[cfg(test)]
@@ -18,10 +18,11 @@ use crate::{
     marks::{DO_NOT_DISRUPT, POD_DELETION_COST, disrupted_taint},
 };
 
-/// For how long after its time a terminating pod is waited for. Its kubelet is most likely gone.
+/// How long after its deadline a terminating pod still counts. After that its kubelet is probably
+/// gone. The value is Karpenter's.
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
-/// Who owns a pod, as far as it matters here.
+/// The kinds of pod owners that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// A daemon set.
@@ -43,7 +44,7 @@ pub fn is_owned_by(pod: &Pod, owner: Owner) -> bool {
     owners.any(|reference| reference.api_version == api_version && reference.kind == kind)
 }
 
-/// Whether a pod comes and goes with its node: nobody else's place would do.
+/// Whether a pod belongs to its node and cannot move to another.
 pub fn belongs_to_node(pod: &Pod) -> bool {
     is_owned_by(pod, Owner::DaemonSet) || is_owned_by(pod, Owner::Node)
 }
@@ -53,7 +54,7 @@ pub fn node_of(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
 }
 
-/// Whether a pod has ended.
+/// Whether a pod has succeeded or failed.
 pub fn is_terminal(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Failed" | "Succeeded"))
@@ -64,36 +65,35 @@ pub fn is_terminating(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }
 
-/// Whether a pod is neither at its end nor on its way there.
+/// Whether a pod is neither terminal nor terminating.
 pub fn is_active(pod: &Pod) -> bool {
     !is_terminal(pod) && !is_terminating(pod)
 }
 
-/// Whether a pod should have been gone for a while and is not. Its time of deletion has its grace
-/// period in it already.
+/// Whether a pod exists well past its deletion time. That time already includes the grace period.
 pub fn is_stuck_terminating(pod: &Pod, now: Timestamp) -> bool {
     let deleted = pod.metadata.deletion_timestamp.as_ref();
     deleted.is_some_and(|time| now.duration_since(time.0) > STUCK_AFTER)
 }
 
-/// Whether a pod puts up with nodes that go away: it is never asked to leave one.
+/// Whether a pod tolerates the disruption taint: such a pod is never evicted.
 pub fn tolerates_disruption(pod: &Pod) -> bool {
     let Some(spec) = &pod.spec else { return false };
     first_untolerated(&[disrupted_taint()], &tolerations(spec)).is_none()
 }
 
-/// Whether a pod has to leave before its node goes. One that asked not to be disrupted has to as
-/// well: the node waits for it.
+/// Whether a pod must leave before its node is removed. A pod with the do-not-disrupt annotation
+/// must leave too: the node waits for it.
 pub fn is_drainable(pod: &Pod, now: Timestamp) -> bool {
     !tolerates_disruption(pod) && !is_stuck_terminating(pod, now) && !is_owned_by(pod, Owner::Node)
 }
 
-/// Whether a node that goes away waits for this pod.
+/// Whether a node that leaves waits for this pod.
 pub fn is_waiting_eviction(pod: &Pod, now: Timestamp) -> bool {
     !is_terminal(pod) && is_drainable(pod, now)
 }
 
-/// Whether a pod may be asked to leave now.
+/// Whether a pod may be evicted now.
 pub fn is_evictable(pod: &Pod, now: Timestamp) -> bool {
     is_active(pod)
         && !tolerates_disruption(pod)
@@ -101,14 +101,14 @@ pub fn is_evictable(pod: &Pod, now: Timestamp) -> bool {
         && !DoNotDisrupt::of(pod).is_active(now)
 }
 
-/// Whether a pod needs another place when its node goes. A pod of a `StatefulSet` does even while
-/// it terminates, since its successor has its name and comes only after it.
+/// Whether a pod needs another place when its node is removed. A `StatefulSet` pod does even while
+/// it terminates: its successor has the same name and starts after it.
 pub fn is_reschedulable(pod: &Pod) -> bool {
     let needs_successor = is_owned_by(pod, Owner::StatefulSet) && is_terminating(pod);
     (is_active(pod) || needs_successor) && !belongs_to_node(pod)
 }
 
-/// Whether a pod wants a place that the scheduler could not find, and that we may make.
+/// Whether a pod is pending, was refused by the scheduler, and may get a new instance.
 pub fn is_provisionable(pod: &Pod) -> bool {
     let is_bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
     let Some(status) = &pod.status else { return false };
@@ -123,58 +123,58 @@ pub fn is_provisionable(pod: &Pod) -> bool {
         && !belongs_to_node(pod)
 }
 
-/// Whether a pod says that it is not ready.
+/// Whether a pod reports that it is not ready.
 pub fn is_unhealthy(pod: &Pod) -> bool {
     let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.any(|condition| condition.type_ == "Ready" && condition.status == "False")
 }
 
-/// Whether a pod's node may be disrupted as far as the pod is concerned.
+/// Whether the pod allows the disruption of its node.
 pub fn is_disruptable(pod: &Pod, now: Timestamp) -> bool {
     !is_active(pod) || !DoNotDisrupt::of(pod).is_active(now)
 }
 
-/// How dear the eviction of a pod is: 1 for an ordinary pod, from -10 to 10. What its owner and its
-/// priority say moves it.
+/// The cost of a pod's eviction: 1 for an ordinary pod, within -10 and 10. Deletion cost and
+/// priority change it.
 pub fn eviction_cost(pod: &Pod) -> f64 {
-    // What cannot be read says nothing, as for the controllers that scale workloads down.
+    // An unreadable deletion cost counts as none, as in the controllers that scale workloads down.
     let deletion_cost = written_deletion_cost(pod).and_then(deletion_cost).unwrap_or_default();
     let priority = pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
-    // Costs and priorities are 32-bit numbers: the greatest cost makes a pod as dear as 17 others,
-    // and the priority of system pods as dear as 60.
+    // Deletion costs and priorities are 32-bit numbers. The greatest deletion cost adds
+    // 16, and the priority of system pods about 60, before the limits apply.
     let cost = 1.0 + deletion_cost / f64::from(1 << 27) + f64::from(priority) / f64::from(1 << 25);
     cost.clamp(-10.0, 10.0)
 }
 
-/// The deletion cost as a pod's annotation has it.
+/// The text of a pod's deletion-cost annotation.
 pub(crate) fn written_deletion_cost(pod: &Pod) -> Option<&str> {
     pod.metadata.annotations.as_ref()?.get(POD_DELETION_COST).map(String::as_str)
 }
 
-/// The deletion cost that a text means, if it means any.
+/// The number in that text, if it is valid.
 pub(crate) fn deletion_cost(text: &str) -> Option<f64> {
     text.parse().ok().filter(|cost: &f64| !cost.is_nan())
 }
 
-/// What a pod's wish not to be disrupted comes to.
+/// The meaning of a pod's do-not-disrupt annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DoNotDisrupt {
-    /// There is none: no annotation, or one that says so.
+    /// No protection: no annotation, or `false`.
     None,
-    /// It stands for ever.
+    /// Protection without an end.
     Always,
-    /// It stands until then.
+    /// Protection until then.
     Until(Timestamp),
-    /// It stands from the start for a while, and the pod has not started.
+    /// Protection for a time after the start of the pod, which has not started.
     NotStarted,
-    /// It cannot be read, and is none.
+    /// An invalid value, which protects nothing.
     Invalid(DurationError),
 }
 
 impl DoNotDisrupt {
-    /// What a pod says.
+    /// Reads a pod's annotation.
     ///
-    /// COMPAT: upstream warns of `false`, which is clear enough.
+    /// COMPAT: upstream warns about `false`, which is valid here.
     pub fn of(pod: &Pod) -> Self {
         let annotations = pod.metadata.annotations.as_ref();
         let value = annotations.and_then(|all| all.get(DO_NOT_DISRUPT)).map(String::as_str);
@@ -193,7 +193,7 @@ impl DoNotDisrupt {
         Self::Until(end.unwrap_or(Timestamp::MAX))
     }
 
-    /// Whether the wish stands now.
+    /// Whether the pod is protected now.
     pub fn is_active(&self, now: Timestamp) -> bool {
         match self {
             Self::Always | Self::NotStarted => true,
@@ -202,7 +202,7 @@ impl DoNotDisrupt {
         }
     }
 
-    /// What to tell about the pod because of its wish.
+    /// The event about the pod's annotation, if there is one to record.
     pub fn event(&self, pod: &Subject, now: Timestamp) -> Option<Event> {
         match self {
             Self::Until(end) if now < *end => Some(Event::do_not_disrupt_until(pod, *end)),

@@ -1,5 +1,4 @@
-//! What is said of pools: whether they make sense, whether their class can be used, what they use,
-//! and which template their claims were made from.
+//! The controllers of pools: validation, class readiness, usage, and template hashes.
 
 mod budgets;
 mod counter;

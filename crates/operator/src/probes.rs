@@ -1,7 +1,7 @@
 //! Probes and metrics over HTTP.
 //!
-//! Each port has a thread of its own with a runtime of its own, so that a probe is answered at once
-//! whatever the rest of the process computes, and a large page of metrics delays no probe.
+//! Each port has its own thread and runtime. So a probe is answered at once, whatever the rest of
+//! the process computes.
 
 mod callers;
 mod liveness;
@@ -87,7 +87,7 @@ impl Drop for Serving {
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {
-            // There is nobody left to tell that it panicked.
+            // During a drop, a panic of the thread cannot be returned.
             let _ = thread.join();
         }
     }

@@ -1,8 +1,8 @@
-//! From pods that wait to claims: collect, plan, create.
+//! From pending pods to claims: batch, plan, create.
 //!
-//! [`pass`] is the pure part: what a cluster's objects and its providers' types lead to. `batch`
-//! decides when the next pass is due. `claim` writes a planned claim as an object. The loop that
-//! does it all is [`Provisioner`].
+//! [`pass`] is pure: it turns the cluster's objects and the instance types into a plan. `batch`
+//! decides when the next pass is due. `claim` converts a planned claim to an object.
+//! [`Provisioner`] is the loop around them.
 
 mod batch;
 pub(crate) mod claim;

@@ -1,4 +1,4 @@
-//! Work that waits: which objects to look at, and when.
+//! Work queues: which objects to reconcile, and when.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,37 +12,37 @@ use tokio::sync::Notify;
 
 use crate::metrics::{QueueMetrics, Working};
 
-/// How long to wait before something that failed is tried again: doubled with each failure in a
-/// row.
+/// The delay before a failed key is tried again: it doubles with each failure in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// After the first failure.
+    /// The delay after the first failure.
     pub first: Duration,
-    /// At most.
+    /// The longest delay.
     pub longest: Duration,
 }
 
 impl Backoff {
-    /// What most controllers use.
+    /// The default of most controllers; the values are controller-runtime's.
     pub const DEFAULT: Self =
         Self { first: Duration::from_millis(5), longest: Duration::from_secs(1000) };
 
-    /// For what should not be tried too often at first, nor too seldom in the end.
+    /// For expensive work: slower at first, and never slower than a minute. The values are those of
+    /// Karpenter's `reasonable` limiter.
     pub const REASONABLE: Self =
         Self { first: Duration::from_millis(100), longest: Duration::from_mins(1) };
 
-    /// How long to wait after so many failures in a row.
+    /// The delay after this many failures in a row.
     pub fn after(self, failures: u32) -> Duration {
         let doubled = 2_u32.checked_pow(failures).and_then(|times| self.first.checked_mul(times));
         doubled.unwrap_or(self.longest).min(self.longest)
     }
 }
 
-/// Keys of objects to look at. Each waits once, at the earliest time that was asked for, and is
-/// handed out to one worker at a time.
+/// A queue of keys. Each key waits once, at the earliest time that was asked for, and is given to
+/// one worker at a time.
 ///
-/// Times are counted as the clock goes, not the runtime: where the clock stands still while the
-/// runtime works, nothing becomes due by that work.
+/// Times are those of the given clock, not of the async runtime. While that clock stands still, no
+/// key becomes due.
 #[derive(Debug)]
 pub struct Queue<K> {
     clock: Clock,
@@ -54,26 +54,26 @@ pub struct Queue<K> {
 
 #[derive(Debug)]
 struct State<K> {
-    /// When each key is due.
+    /// The due time of each waiting key.
     due: BTreeMap<K, Duration>,
-    /// The same, by time.
+    /// The same keys, ordered by due time.
     by_time: BTreeSet<(Duration, K)>,
-    /// Keys that a worker has.
+    /// Keys that a worker processes.
     running: BTreeMap<K, Running>,
     failures: BTreeMap<K, u32>,
 }
 
-/// A key that a worker has.
+/// A key that a worker processes.
 #[derive(Debug)]
 struct Running {
-    /// Since when.
+    /// When the worker took it.
     since: Duration,
-    /// When it is due again if it was added meanwhile.
+    /// The due time if the key was added again meanwhile.
     again: Option<Duration>,
 }
 
 impl<K: Ord + Clone> State<K> {
-    /// Has a key wait until then. Answers whether it did not wait already.
+    /// Schedules a key; returns whether it was not waiting before.
     fn schedule(&mut self, key: K, at: Duration) -> bool {
         if let Some(running) = self.running.get_mut(&key) {
             let is_new = running.again.is_none();
@@ -107,17 +107,17 @@ impl<K: Ord + Clone> Queue<K> {
         Self { clock, backoff, state, changed, metrics }
     }
 
-    /// From now on what happens here is counted. Only the first time counts.
+    /// Starts to count in these metrics. Only the first call has an effect.
     pub(crate) fn measure(&self, metrics: QueueMetrics) {
         self.metrics.get_or_init(|| metrics);
     }
 
-    /// Something has happened to an object: look at it now.
+    /// Adds a key that is due now.
     pub fn add(&self, key: K) {
         self.add_after(key, Duration::ZERO);
     }
 
-    /// Look at an object after a while, or earlier if something happens.
+    /// Adds a key that is due after `wait`; an earlier due time stays.
     pub fn add_after(&self, key: K, wait: Duration) {
         let at = self.clock.running() + wait;
         let is_new = self.lock().schedule(key, at);
@@ -125,17 +125,17 @@ impl<K: Ord + Clone> Queue<K> {
         self.changed.notify_waiters();
     }
 
-    /// How many keys wait.
+    /// The number of waiting keys.
     pub fn len(&self) -> usize {
         self.lock().due.len()
     }
 
-    /// Whether nothing waits.
+    /// Whether no key waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Waits for the next key that is due and hands it out. It must be given back.
+    /// Waits for the next due key and returns it. The caller must give it back.
     pub async fn next(&self) -> K {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -172,7 +172,7 @@ impl<K: Ord + Clone> Queue<K> {
         Taken::Key(key)
     }
 
-    /// Gives a key back that needs no more work, until something happens to it.
+    /// Gives back a key that is settled until its object changes.
     pub fn done(&self, key: K) {
         self.give_back(key, |state, key| {
             state.failures.remove(key);
@@ -180,7 +180,7 @@ impl<K: Ord + Clone> Queue<K> {
         });
     }
 
-    /// Gives a key back that is to be looked at again after a while.
+    /// Gives back a key that is due again after `wait`.
     pub fn done_until(&self, key: K, wait: Duration) {
         let at = self.clock.running() + wait;
         self.give_back(key, |state, key| {
@@ -189,8 +189,7 @@ impl<K: Ord + Clone> Queue<K> {
         });
     }
 
-    /// Gives a key back that failed: it is tried again, later with each failure in a row, and not
-    /// before `at_least` has passed.
+    /// Gives back a failed key. It is due after the backoff, and not before `at_least` has passed.
     pub fn failed(&self, key: K, at_least: Duration) {
         let (clock, backoff) = (&self.clock, self.backoff);
         self.count(|metrics| metrics.retries.inc());
@@ -211,7 +210,7 @@ impl<K: Ord + Clone> Queue<K> {
             let now = self.clock.running();
             let since = running.map_or(now, |running| running.since);
             metrics.work.observe(now.saturating_sub(since).as_secs_f64());
-            // What was added meanwhile is counted already.
+            // A key that was added meanwhile is counted already.
             metrics.adds.inc_by(u64::from(again.is_none() && next.is_some()));
         });
         if let Some(at) = again.into_iter().chain(next).min() {
@@ -250,7 +249,7 @@ impl<K: Ord + Clone + Send + Sync> Working for Queue<K> {
 
 enum Taken<K> {
     Key(K),
-    /// Nothing is due for so long; for ever, if nothing waits.
+    /// No key is due for this long; none if no key waits.
     NothingFor(Option<Duration>),
 }
 

@@ -24,7 +24,7 @@ pub struct Random {
 /// Where secrets come from.
 #[derive(Debug)]
 enum Secrets {
-    /// Nobody can know them.
+    /// Unpredictable.
     System,
     /// The same each time, as everything of a seed.
     Seeded,
@@ -43,7 +43,7 @@ impl Random {
         Self { secrets: Secrets::System, ..Self::seeded(seed) }
     }
 
-    /// Something that nobody can guess.
+    /// An unpredictable secret.
     pub fn secret(&self) -> Result<[u8; 16], Unspecified> {
         let mut secret = [0; 16];
         match self.secrets {

@@ -1,10 +1,11 @@
 //! Reboots that another controller has begun.
 //!
-//! Karpenter 1.15 reboots unhealthy nodes in place, step by step, and this controller may take over
-//! in the middle. It makes no reboots of its own and cannot carry one on: it leaves such a claim
-//! alone for as long as the reboot may take, and then ends it, so that the node is used again.
+//! Karpenter 1.15 reboots unhealthy nodes in place, and Joiner may take over in the middle. Joiner
+//! starts no reboots and cannot continue one. It waits as long as the reboot may take, and then
+//! ends it, so that the node is used again.
 //!
-//! COMPAT: upstream deletes a claim whose reboot fails. Here nobody knows how far the reboot came.
+//! COMPAT: upstream deletes a claim whose reboot fails. Joiner does not know how far the reboot
+//! came.
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;

@@ -1,8 +1,8 @@
-//! Whether the instances of a pool have joined lately.
+//! Whether recent instances of a pool have registered.
 //!
-//! How the last few instances of each pool ended is remembered ([`Outcomes`]). Whoever sees an instance
-//! join or fail to tells [`RegistrationHealth`]; [`PoolRegistrationHealth`] keeps the pools'
-//! conditions as that memory says. The memory begins anew whenever the pool or its class changes.
+//! [`Outcomes`] remembers the last few results of each pool. Controllers report a registration or
+//! failure to [`RegistrationHealth`]. [`PoolRegistrationHealth`] writes the pools' conditions from
+//! that memory. The memory is cleared when the pool or its class changes.
 
 mod controller;
 mod outcomes;
@@ -25,8 +25,8 @@ use crate::claims::{owning_pool, uid};
 pub struct RegistrationHealth(Arc<Mutex<BTreeMap<String, Outcomes>>>);
 
 impl RegistrationHealth {
-    /// A claim's node has joined, or will not. What a claim has told counts once, however often it
-    /// is told; a claim that the pool does not own tells nothing of it.
+    /// Records that a claim's node has registered, or will not. Each claim counts once, and only
+    /// for the pool that owns it.
     pub fn tell(&self, pool: &NodePool, claim: &NodeClaim, outcome: Outcome) {
         let is_own = owning_pool(claim).is_some_and(|owner| owner.uid == uid(&pool.metadata));
         if is_own {
@@ -49,7 +49,7 @@ impl RegistrationHealth {
         self.lock().remove(uid(&pool.metadata));
     }
 
-    /// What is remembered of a pool; what a process before this one remembered is in its condition.
+    /// The memory of a pool; a new process restores it from the pool's condition.
     fn with<R>(&self, pool: &NodePool, look: impl FnOnce(&mut Outcomes) -> R) -> R {
         let pools = &mut *self.lock();
         let outcomes = pools

@@ -1,9 +1,9 @@
-//! Nodes that stay unhealthy are replaced: their claims are deleted, and whatever protects their pods
-//! counts no more, since nothing that runs there does its work.
+//! Node repair: replaces nodes that stay unhealthy by deleting their claims. The pods' protection
+//! no longer counts, since they cannot run on such a node.
 //!
-//! Which conditions mean that, and for how long they are tolerated, is the provider's to say
-//! ([`policy`]). Where too many nodes are unhealthy at once ([`breaker`]), something else is wrong,
-//! and replacing them would make it worse.
+//! The provider defines the conditions and how long each is tolerated ([`policy`]). If too many
+//! nodes are unhealthy at once ([`breaker`]), there is a common cause, and replacing nodes would
+//! make it worse.
 
 pub mod breaker;
 pub mod policy;
@@ -40,21 +40,21 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// Why a claim is disrupted, as metrics call it.
+/// The reason of the disruption in metrics.
 const REASON: &str = "unhealthy";
-/// How often a node is looked at that is not repaired because too many others are unhealthy too.
+/// How often a node is examined while too many others are unhealthy. The value is Karpenter's.
 const BLOCKED_FOR: Duration = Duration::from_mins(5);
-/// What has to be known before a node is repaired: how all of them are, whose they are, and who has a say.
+/// The kinds that must be current before a repair: nodes, claims, pools and pauses.
 const KINDS: [&str; 4] = ["nodes", "nodeclaims", "nodepools", "namespaces"];
 
-/// Replaces nodes that stay unhealthy.
+/// The controller that replaces unhealthy nodes.
 #[derive(Debug)]
 pub struct NodeRepair {
     context: Context,
     pause: Pause,
 }
 
-/// A node that its provider would not tolerate for ever.
+/// A node with a condition that its provider tolerates only for a time.
 struct Patient {
     node: Arc<Node>,
     claim: Arc<NodeClaim>,
@@ -65,10 +65,10 @@ struct Patient {
     due: Due,
 }
 
-/// What has a say in whether a node is repaired.
+/// The facts that decide whether a node is repaired.
 struct Circumstances {
     breaker: Breaker,
-    /// Who has paused the removal of instances, if somebody has.
+    /// The pause that covers it, if there is one.
     paused: Option<Paused>,
 }
 
@@ -85,7 +85,7 @@ impl Controller for NodeRepair {
                 add(node.key());
             }
             Some(_) => {}
-            // If it was one of two with one instance, the other is not in doubt any more.
+            // Another node with the same provider ID is no longer ambiguous.
             None => {
                 let spec = diff.latest().spec.as_ref();
                 let id = spec.and_then(|spec| spec.provider_id.as_deref());
@@ -125,28 +125,29 @@ impl Controller for NodeRepair {
                 "deleting unhealthy node"
             );
         }
-        // Not before: on a claim that is not deleted after all the time would stay, and end the pods of some later drain.
+        // Only after the deletion: on a claim that stays, the deadline would end the pods of a
+        // later drain.
         self.end_now(claim, now).await?;
         Ok(Next::Done)
     }
 }
 
 impl NodeRepair {
-    /// Replaces nodes unless somebody has asked for a pause.
+    /// A controller that replaces nodes, except during a pause.
     pub fn new(context: Context, pause: Pause) -> Self {
         Self { context, pause }
     }
 
-    /// A node that is ours and has a condition that its provider does not tolerate for ever. One
-    /// with several claims, or none, is let alone: it is not clear whose instance it is. So is one of
-    /// several nodes with one instance: the instance may be well, and go by another name.
+    /// A managed node with a condition that its provider tolerates only for a time. A node with
+    /// several claims, or none, is skipped: its instance is unclear. Nodes that share an instance
+    /// are skipped too: the instance may be healthy under the other name.
     fn patient(&self, key: &Key) -> Option<Patient> {
         self.context.cache.read(|world| {
             let node = world.nodes.get(key).filter(|node| self.context.manages(node))?;
             let claim = world.claim_of(node).filter(|_| !world.shares_instance(node))?;
             let policies = self.context.provider_of(claim)?.repair_policies();
             let due = policy::due(node, policies)?;
-            // What a reboot does to a node is no reason to replace it.
+            // Conditions that a reboot causes are no reason for a replacement.
             let due = due.not_before(reboot::end(claim));
             let pool_name = Some(label(&**node, NODE_POOL)).filter(|name| !name.is_empty());
             let pool = pool_name.and_then(|name| world.node_pools.named(name));
@@ -161,8 +162,8 @@ impl NodeRepair {
         })
     }
 
-    /// Whether what is known is what there is: a node may have recovered, others may have fallen ill, and somebody may have
-    /// asked for a pause.
+    /// Whether the cache is current: the node may have recovered, others may have failed, and a
+    /// pause may have begun.
     fn sure_of_facts(&self, node: &Key) -> Result<(), Trouble> {
         if let Some(missing) = self.context.feeds.missing_of(&KINDS) {
             return Err(Trouble::Object(format!(
@@ -184,8 +185,8 @@ impl NodeRepair {
         })
     }
 
-    /// Gives the pods of a claim a time that has come already, so that nothing keeps them. A time in the past that somebody
-    /// has set stays.
+    /// Sets the deadline of a claim's pods to now, so that no protection delays them. An earlier
+    /// deadline stays.
     async fn end_now(&self, claim: &NodeClaim, now: Timestamp) -> Result<(), Trouble> {
         let annotations = claim.metadata.annotations.as_ref();
         let written = annotations.and_then(|all| all.get(TERMINATION_TIMESTAMP));
@@ -218,7 +219,7 @@ impl NodeRepair {
         repaired.inc();
     }
 
-    /// Tells why an instance goes, as is told of commands.
+    /// Reports the removal in the same way as commands do.
     fn tell_removal(&self, claim: &NodeClaim, node: &Key, condition: &str) {
         let why = format!(
             "condition {condition} of node {node} was not healthy for longer than its provider \
@@ -228,7 +229,7 @@ impl NodeRepair {
         self.context.events.tell(event);
     }
 
-    /// Tells everybody whose business it is.
+    /// Records the event on every object that is concerned.
     fn tell_blocked(&self, patient: &Patient, why: &str) {
         let Patient { node, claim, pool, .. } = patient;
         let pool = pool.as_ref().map(|pool| Subject::of(&**pool));
@@ -238,8 +239,7 @@ impl NodeRepair {
     }
 }
 
-/// Whether a node has other conditions than before, or has had them since another time. When the
-/// kubelet last said so does not matter.
+/// Whether a node's conditions changed, except their heartbeat times.
 fn conditions_have_changed(diff: &Diff<Node>) -> bool {
     fn of(node: &Node) -> BTreeMap<&str, (&str, Option<Timestamp>)> {
         let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
@@ -254,7 +254,7 @@ fn conditions_have_changed(diff: &Diff<Node>) -> bool {
     }
 }
 
-/// Whether a node has other labels than before: it may be ours only now.
+/// Whether a node's labels changed: they decide whether it is managed.
 fn labels_have_changed(diff: &Diff<Node>) -> bool {
     match (&diff.old, &diff.new) {
         (Some(old), Some(new)) => old.metadata.labels != new.metadata.labels,
@@ -262,7 +262,7 @@ fn labels_have_changed(diff: &Diff<Node>) -> bool {
     }
 }
 
-/// How the nodes of a pool are, or those of the whole cluster for one without a pool.
+/// The breaker of a node's pool, or of the whole cluster for a node without a pool.
 fn breaker(
     world: &World,
     pool_name: Option<&str>,

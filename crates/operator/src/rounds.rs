@@ -1,4 +1,4 @@
-//! What is done again and again, whatever changes.
+//! Controllers that run periodically, independent of changes.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub fn start<R: Rounds>(rounds: R, context: &Context) -> Started {
 /// A controller with one thing to look at.
 struct Round<R>(R);
 
-/// What a controller looks at that cannot tell its objects apart.
+/// The single key of a controller without distinct objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Everything;
 

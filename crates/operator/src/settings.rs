@@ -1,7 +1,7 @@
 //! Settings of the controller.
 //!
-//! [`declared`] lists every setting of the controller and of planning once, and [`Settings::read`]
-//! turns what was typed into values of their types. Clouds declare settings of their own.
+//! [`declared`] lists every setting of the controller and of planning once. [`Settings::read`]
+//! converts the given texts to typed values. Clouds declare settings of their own.
 //!
 //! Names and defaults are Karpenter's, so that charts for Karpenter keep working.
 
@@ -24,25 +24,25 @@ use joiner_settings::{Accepted, Reader, Values};
 pub use self::{gates::Gates, joining::Joining};
 use crate::index::{IndexSettings, Pending, spread::SchedulerConfig};
 
-/// What planning goes by, whoever plans.
+/// The settings of planning, for the controller and for commands.
 #[derive(Debug, Clone)]
 pub struct PlannerSettings {
-    /// What the planner is told.
+    /// The planner's own settings.
     pub plan: PlanSettings,
-    /// How objects are read. A controller's rule for which pods to place; a command may change it.
+    /// How objects are read, such as which pods to place. A command may override it.
     pub index: IndexSettings,
-    /// Which optional features are on.
+    /// The feature gates.
     pub gates: Gates,
-    /// What instances cost where a cloud has no prices of its own.
+    /// The prices of resources where a cloud has no prices of its own.
     pub prices: UnitPrices,
-    /// The share of a VM's memory that its guest does not see, where one is given for all clouds.
+    /// The share of a VM's memory that its guest cannot use, if set for all clouds.
     pub memory_overhead: Option<f64>,
-    /// How much cpu the process was promised, in thousandths of a core.
+    /// The cpu request of the process, in thousandths of a core.
     pub cpu_requests: u32,
 }
 
 impl PlannerSettings {
-    /// Reads what planning goes by; problems are kept by the reader.
+    /// Reads the settings of planning; the reader collects the problems.
     pub fn read(from: &mut Reader<'_>) -> Self {
         let gates = Gates::read(from, &declared::FEATURE_GATES);
         let plan = PlanSettings {
@@ -81,113 +81,112 @@ impl PlannerSettings {
     }
 }
 
-/// Everything a controller goes by.
+/// All settings of a controller.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What planning goes by.
+    /// The settings of planning.
     pub planner: PlannerSettings,
-    /// Where metrics are served; 0 takes any port that is free.
+    /// The port for metrics; 0 selects any free port.
     pub metrics_port: u16,
-    /// Where probes are answered; 0 takes any port that is free.
+    /// The port for probes; 0 selects any free port.
     pub health_probe_port: u16,
     /// The address that metrics and probes are served on; none for all addresses.
     pub bind_address: Option<IpAddr>,
-    /// How many calls to the API server a second, on average.
+    /// Average calls to the API server per second.
     pub kube_client_qps: u32,
-    /// How many calls to the API server at once.
+    /// Burst of calls to the API server.
     pub kube_client_burst: u32,
-    /// Who acts where several processes run.
+    /// Leader election between several replicas.
     pub leader_election: LeaderElection,
-    /// Whether what the cluster looks like is left out of the metrics.
+    /// Whether metrics omit the cluster's state.
     pub disable_cluster_state_observability: bool,
-    /// Whether a process that waits for the lease leaves its caches empty.
+    /// Whether a replica that waits for the lease leaves its caches empty.
     pub disable_controller_warmup: bool,
-    /// Whether profiles are served beside the metrics.
+    /// Whether profiles are served on the metrics port.
     pub enable_profiling: bool,
-    /// How much memory the process may use, in bytes, where it is limited.
+    /// The memory limit of the process in bytes, if it has one.
     pub memory_limit: Option<u64>,
-    /// What is written to the log and where.
+    /// The log.
     pub log: LogSettings,
-    /// How long pods are collected before a plan is made.
+    /// How pods are batched before a plan.
     pub batch: Batch,
-    /// How long an instance may take.
+    /// The timeouts of an instance's steps.
     pub timeouts: Timeouts,
-    /// Whether nodes of an older minor version than their cluster's have drifted.
+    /// Whether a node of an older minor version than its cluster counts as drifted.
     pub kubernetes_version_drift: bool,
-    /// What instances join their cluster with.
+    /// How instances join their cluster.
     pub joining: Joining,
-    /// What is published for commands that plan beside this controller, by the names of flags. The
-    /// settings of clouds are added by the one that reads them.
+    /// The settings that are published for commands that plan like this controller, by flag name.
+    /// The caller adds those of the clouds.
     pub published: BTreeMap<String, String>,
 }
 
-/// Who acts where several processes run.
+/// Leader election between several replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaderElection {
-    /// Whether this process acts without asking.
+    /// Whether this process acts without a lease.
     pub disabled: bool,
     /// The name of the lease.
     pub name: String,
-    /// Its namespace; the process's own where none is given.
+    /// Its namespace; by default the namespace of the process.
     pub namespace: Option<String>,
-    /// The namespace of the leases that the predecessors of providers hold; that of the lease where
-    /// none is given.
+    /// The namespace of the predecessors' leases; by default that of the lease.
     pub predecessor_namespace: Option<String>,
 }
 
-/// What is written to the log.
+/// The settings of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
-    /// The least important lines that are written.
+    /// The lowest level that is written.
     pub level: LogLevel,
-    /// Where lines go: `stdout`, `stderr`, or files.
+    /// The targets: `stdout`, `stderr`, or files.
     pub outputs: Vec<String>,
-    /// Where it is said that lines could not be written.
+    /// The targets for errors of the log itself.
     pub error_outputs: Vec<String>,
 }
 
-/// How much is written to the log.
+/// The level of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogLevel {
     /// Decisions and requests too.
     Debug,
-    /// What changes.
+    /// Changes.
     #[default]
     Info,
-    /// Only what somebody should look at.
+    /// Only errors that need attention.
     Error,
 }
 
-/// How long pods are collected before a plan is made.
+/// How pods are batched before a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// At most this long after the first pod.
+    /// The batch ends this long after its first pod at the latest.
     pub max: Duration,
-    /// As soon as no new pod came for this long.
+    /// The batch ends once no new pod has arrived for this long.
     pub idle: Duration,
 }
 
-/// How long the steps of an instance may take. Pools and classes may say otherwise.
+/// The timeouts of an instance's steps. Pools and classes may override them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the claim to the instance; none where each provider has its own.
+    /// From the claim to the instance; by default each provider's own.
     pub launch: Option<Duration>,
     /// From the instance to its node.
     pub registration: Duration,
-    /// From the node to its being ready for use; none for ever.
+    /// From the registered node to the initialized one; none for no limit.
     pub initialization: Option<Duration>,
 }
 
 impl Settings {
-    /// Reads everything before it gives up, so that nobody has to fix one setting at a time.
-    /// Answers all problems, each naming flag and variable and what to write instead.
+    /// Reads all settings before it fails, so that users see all problems at once. Each problem
+    /// names the flag, the variable and the remedy.
     pub fn read(values: &Values) -> Result<Accepted<Self>, Vec<String>> {
         let mut reader = Reader::new(values);
         let settings = Self::read_from(&mut reader);
         reader.accept(settings)
     }
 
-    /// Reads a controller's settings; problems are kept by the reader.
+    /// Reads a controller's settings; the reader collects the problems.
     pub fn read_from(from: &mut Reader<'_>) -> Self {
         let settings = Self {
             planner: PlannerSettings::read(from),
@@ -248,7 +247,8 @@ impl Settings {
     }
 }
 
-/// Profiles of Go programs are Go's own; a chart that asks for them shall not fail for it.
+/// Warns that profiles are not available. They belong to Go programs, and a chart that enables them
+/// must still work.
 fn profiling_is_not_there(settings: &Settings, from: &mut Reader<'_>) {
     if settings.enable_profiling {
         from.warn(
@@ -265,7 +265,7 @@ fn scheduler_config(from: &mut Reader<'_>) -> SchedulerConfig {
     })
 }
 
-/// Karpenter takes what is not more than 0 as one core, and so does everybody's chart.
+/// Like Karpenter, treats values that are not positive as one core, because charts rely on it.
 fn cpu_requests(from: &mut Reader<'_>) -> u32 {
     let setting = &declared::CPU_REQUESTS;
     let millicores = from.number(setting, |_: &i32| true, "use a whole number of millicores");

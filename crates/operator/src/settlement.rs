@@ -1,5 +1,5 @@
-//! What clouds have left to do once a node is initialized, such as removing the image that its guest
-//! was configured from.
+//! Work that clouds finish once a node is initialized, such as removing the image that configured
+//! its guest.
 
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::progress::Progress;
@@ -17,7 +17,7 @@ use crate::{
 /// What a claim's mark says where the cloud does not say it itself.
 const SETTLED: &str = "true";
 
-/// Has clouds finish what they began for nodes that are initialized.
+/// Makes clouds finish their work for initialized nodes.
 #[derive(Debug)]
 pub struct Settlement(pub Context);
 

@@ -1,8 +1,8 @@
-//! Pools that keep a fixed number of nodes, whatever pods ask for.
+//! Static pools: they keep a fixed number of nodes, independent of pods.
 //!
-//! [`StaticProvisioning`] makes claims that are missing, [`StaticDeprovisioning`] removes those that
-//! are too many. What both go by is how the pool's claims stand (`standing`); `removal` says in which
-//! order claims go, and [`Reservations`] keep everybody who makes claims within the pool's limit.
+//! [`StaticProvisioning`] creates missing claims, and [`StaticDeprovisioning`] removes surplus
+//! ones. Both use the state of the pool's claims (`standing`). `removal` orders the removals, and
+//! [`Reservations`] keep all creators of claims within the pool's limit.
 
 mod deprovisioning;
 mod drift;

@@ -1,4 +1,4 @@
-//! A word to everybody that it is time to end.
+//! The signal to stop.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use tokio::sync::watch;
 #[derive(Debug, Clone)]
 pub struct Stop(watch::Receiver<bool>);
 
-/// Who can say that it is time to end.
+/// The sender of the signal.
 #[derive(Debug, Clone)]
 pub struct Stopper(Arc<watch::Sender<bool>>);
 
 impl Stopper {
-    /// Somebody who can say so, and those who hear it.
+    /// A sender and its receiver.
     pub fn new() -> (Self, Stop) {
         let (sender, receiver) = watch::channel(false);
         (Self(Arc::new(sender)), Stop(receiver))
@@ -26,7 +26,7 @@ impl Stopper {
 }
 
 impl Stop {
-    /// Nobody will ever say so.
+    /// A signal that never comes.
     pub fn never() -> Self {
         Stopper::new().1
     }
@@ -34,7 +34,7 @@ impl Stop {
     /// Waits for the word.
     pub async fn asked(&self) {
         let mut heard = self.0.clone();
-        // Where nobody is left who could say it, it is never said.
+        // Without a sender the signal never comes.
         if heard.wait_for(|stop| *stop).await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,10 +1,9 @@
-//! Nodes that go away: their pods leave, their volumes are detached, their instances are removed,
-//! and only then are they gone.
+//! Termination of nodes: drain the pods, wait for volumes to detach, remove the instance, and then
+//! release the Node.
 //!
-//! One comes here when somebody deletes a node or, by way of the claim's own controller, a claim.
-//! [`drain`] and [`volumes`] decide, `taint` says how a leaving node looks, and pods are asked to
-//! leave by [`eviction`](crate::eviction). What has been reached is told by conditions of the
-//! claim, which is also where a process that starts in the middle finds it.
+//! It starts when a Node is deleted, or when the claim's own controller deletes the Node. [`drain`]
+//! and [`volumes`] decide, `taint` marks the node, and [`eviction`](crate::eviction) evicts the
+//! pods. Conditions of the claim record the progress, so a new process continues from them.
 
 pub mod drain;
 mod taint;
@@ -39,22 +38,23 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// How often a node that waits is looked at; what it waits for may also be that time passes.
+/// How often a waiting node is examined: time alone may end its wait. The value is
+/// Karpenter's.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Takes nodes that are deleted to their end.
+/// The controller that terminates deleted nodes.
 #[derive(Debug)]
 pub struct NodeTermination {
     context: Context,
     evictions: Evictions,
 }
 
-/// How far a node has come.
+/// The progress of a node's termination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Nothing is left of it but its object.
+    /// Only the Node object is left.
     Finished,
-    /// Look again after this long.
+    /// Examine again after this long.
     Waits(Duration),
 }
 
@@ -100,7 +100,7 @@ impl Controller for NodeTermination {
             return self.finish(&node).await;
         }
         let deadline = claim.as_deref().map(deadline).transpose()?.flatten();
-        // A clock that is wrong must not end pods by force. Their budgets count meanwhile.
+        // While the clock is wrong, no pod is deleted by force, and budgets still apply.
         let deadline = deadline.filter(|_| self.context.clocks.difference().is_none());
         if let Some(deadline) = deadline {
             let (about, moment) = (Subject::of(&*node), deadline.to_string());
@@ -120,14 +120,13 @@ impl Controller for NodeTermination {
 }
 
 impl NodeTermination {
-    /// Has pods leave by way of `evictions`.
+    /// A controller that evicts pods through `evictions`.
     pub fn new(context: Context, evictions: Evictions) -> Self {
         Self { context, evictions }
     }
 
-    /// Something has happened to a pod or a volume of a node, which may be what the node waits for.
-    /// Once its instance is being removed it waits for nothing else, and the cloud is not asked more
-    /// often because pods end.
+    /// Examines a node after a change of one of its pods or volumes. A node whose instance is being
+    /// removed is skipped: pods that end must not cause more cloud calls.
     fn something_left(&self, world: &World, node: Option<&str>, add: &mut dyn FnMut(Key)) {
         let Some(node) = node.and_then(|name| world.nodes.named(name)) else { return };
         let claim = world.claim_of(node);
@@ -140,16 +139,16 @@ impl NodeTermination {
         self.context.events.tell(event);
     }
 
-    /// Whether a node is being deleted, and waits for us.
+    /// Whether a node is being deleted and has Joiner's finalizer.
     fn is_leaving(&self, node: &Node) -> bool {
         is_deleting(node)
             && has_finalizer(node, TERMINATION_FINALIZER)
             && self.context.manages(node)
     }
 
-    /// The node's claim, which goes away with its node: when the claim was deleted is what the
-    /// time that pods get is counted from. One of several nodes of an instance goes alone: somebody may
-    /// have put right that there are several.
+    /// The node's claim, which is deleted with its node. The pods' deadline counts from the claim's
+    /// deletion. One of several nodes of an instance is deleted alone: a user may be removing the
+    /// wrong one.
     ///
     /// COMPAT: upstream deletes the claim, and with it the instance and the other nodes.
     async fn leaving_claim(&self, node: &Node) -> Result<Option<Arc<NodeClaim>>, Trouble> {
@@ -166,18 +165,18 @@ impl NodeTermination {
         }
     }
 
-    /// Whether another node says that it is the same instance.
+    /// Whether another node has the same provider ID.
     fn shares_instance(&self, node: &Node) -> bool {
         self.context.cache.read(|world| world.shares_instance(node))
     }
 
-    /// Whether the cloud is sure that a node has no instance any more.
+    /// Whether the cloud confirms that a node's instance is gone.
     async fn instance_is_gone(&self, node: &Node) -> Result<bool, Trouble> {
         let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         match (id, self.context.provider_of_node(node)) {
             (Some(id), Some(provider)) => {
                 let claim = self.context.cache.read(|world| world.claim_of(node).cloned());
-                // Without a claim any instance with the id keeps the node.
+                // Without a claim, any instance with the id counts as the node's.
                 let named = claim.map(|claim| claims::id(&claim)).unwrap_or_default();
                 let get = provider.get(&named, id);
                 let found = self.context.ask(Self::NAME, "Get", provider.as_ref(), get).await?;
@@ -187,7 +186,7 @@ impl NodeTermination {
         }
     }
 
-    /// Keeps new pods and load balancers away.
+    /// Taints the node, which keeps new pods and load balancers away.
     async fn mark(&self, node: Arc<Node>) -> Result<Arc<Node>, Trouble> {
         let marked = taint::leaving(&node);
         match self.context.cluster.patch(&*node, &marked, Lock::Version).await? {
@@ -199,15 +198,15 @@ impl NodeTermination {
         }
     }
 
-    /// Does what can be done now, and says in the claim what was reached.
+    /// Takes the next possible steps, and records the progress on the claim.
     async fn advance(
         &self,
         node: &Node,
         mut claim: Option<&mut NodeClaim>,
         deadline: Option<Timestamp>,
     ) -> Result<Progress, Trouble> {
-        // Once the cloud has agreed to remove the instance there is nothing to wait for on it.
-        // COMPAT: upstream looks at pods and volumes again.
+        // After the cloud accepts the removal, pods and volumes no longer delay it. COMPAT:
+        // upstream checks pods and volumes again.
         if !claim.as_ref().is_some_and(|claim| claim.holds(INSTANCE_TERMINATING)) {
             if !self.drain(node, claim.as_deref_mut(), deadline) {
                 return Ok(Progress::Waits(LOOK_EVERY));
@@ -219,13 +218,13 @@ impl NodeTermination {
             }
         }
         match claim {
-            // The other node may not be drained yet: the instance goes with the last of them.
+            // The other node may not be drained yet: the instance is removed with the last of them.
             Some(claim) if !self.shares_instance(node) => self.remove_instance(claim).await,
             _ => Ok(Progress::Finished),
         }
     }
 
-    /// Has the pods leave; answers whether they have.
+    /// Evicts the pods; returns whether all have left.
     fn drain(
         &self,
         node: &Node,
@@ -255,8 +254,7 @@ impl NodeTermination {
         is_drained
     }
 
-    /// Waits for the volumes of the pods that have left; answers whether there is nothing more to
-    /// wait for.
+    /// Waits for the volumes of evicted pods; returns whether the wait is over.
     fn detach(
         &self,
         node: &Node,
@@ -288,7 +286,7 @@ impl NodeTermination {
         }
     }
 
-    /// Has the instance removed.
+    /// Removes the instance.
     async fn remove_instance(&self, claim: &mut NodeClaim) -> Result<Progress, Trouble> {
         let Some(provider) = self.context.provider_of(claim) else {
             return Err(Trouble::Object(format!(
@@ -307,7 +305,7 @@ impl NodeTermination {
         Ok(progress)
     }
 
-    /// Writes down what was reached.
+    /// Records the progress on the claim.
     async fn write_down(
         &self,
         node: &Node,
@@ -321,13 +319,13 @@ impl NodeTermination {
                 }
                 Ok(())
             }
-            // There is nobody left to tell.
+            // The claim is gone, so there is no progress to record.
             Err(trouble) if trouble.is_not_found() => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
 
-    /// Lets the node object go.
+    /// Removes the finalizer from the Node.
     async fn finish(&self, node: &Node) -> Result<Next, Trouble> {
         self.context.cluster.remove_finalizer(node, TERMINATION_FINALIZER).await?;
         tracing::info!(Node = %node.key(), "deleted node");
@@ -346,7 +344,7 @@ impl NodeTermination {
     }
 }
 
-/// Whether a claim's change is about more than what is written down here itself.
+/// Whether a claim changed in more than the conditions that this controller writes.
 fn tells_more_than_conditions(diff: &Diff<NodeClaim>) -> bool {
     let (Some(old), Some(new)) = (&diff.old, &diff.new) else { return true };
     old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
@@ -354,7 +352,7 @@ fn tells_more_than_conditions(diff: &Diff<NodeClaim>) -> bool {
         || provider_id(old) != provider_id(new)
 }
 
-/// When the claim's pods have to be gone, whatever protects them; none if that may take for ever.
+/// When the claim's pods are deleted despite their protection; none without a limit.
 fn deadline(claim: &NodeClaim) -> Result<Option<Timestamp>, Trouble> {
     let annotations = claim.metadata.annotations.as_ref();
     let Some(text) = annotations.and_then(|all| all.get(TERMINATION_TIMESTAMP)) else {

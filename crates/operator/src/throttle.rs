@@ -15,11 +15,11 @@ use tokio::{
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Lets so many calls through in a second, and so many at once after a quiet time. Clones, and all
-/// services it is laid around, share what is allowed.
+/// Limits the calls per second, with a burst after a quiet time. Clones and all wrapped services
+/// share one limit.
 ///
-/// Calls go in the order in which they were made. One that is given up while it waits costs
-/// nothing, and the next one goes in its place.
+/// Calls run in the order in which they were made. A call that is cancelled while it waits costs
+/// nothing.
 #[derive(Debug, Clone)]
 pub struct Throttle(mpsc::UnboundedSender<oneshot::Sender<Turn>>);
 
@@ -89,13 +89,13 @@ impl Throttle {
     /// A place in the queue; the turn comes when it is this call's.
     fn queue(&self) -> oneshot::Receiver<Turn> {
         let (sender, turn) = oneshot::channel();
-        // The task that gives turns ends with its runtime only, where nobody waits any more.
+        // The task that gives turns ends only with its runtime, when no caller waits.
         let _ = self.0.send(sender);
         turn
     }
 }
 
-/// Gives turns in the order in which they are asked for, until nobody can ask any more.
+/// Gives turns in the order of the requests, until all senders are gone.
 async fn give_turns(bucket: Shared, mut waiting: mpsc::UnboundedReceiver<oneshot::Sender<Turn>>) {
     while let Some(mut call) = waiting.recv().await {
         loop {

@@ -1,4 +1,4 @@
-//! What stands in the way of doing something.
+//! Errors of operations on the cluster or on a cloud.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ pub enum Trouble {
     /// The API server refused or could not be reached.
     #[error("{what}: {}", answers::problem(.error))]
     Api {
-        /// What was tried: verb, kind and name.
+        /// The operation: verb, kind and name.
         what: String,
-        /// What came back.
+        /// The error.
         error: Box<kube::Error>,
     },
     /// The API server did not answer in time: it is not known whether the call had an effect.
@@ -29,7 +29,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// What the API server answered with, if it did.
+    /// The API server's status, if it answered.
     pub fn status(&self) -> Option<&kube::core::Status> {
         match self {
             Self::Api { error, .. } => match &**error {
@@ -40,7 +40,7 @@ impl Trouble {
         }
     }
 
-    /// The same for people: what was tried, and what the API server said, without the rest of its
+    /// The error for users: the operation and the API server's message, without the rest of its
     /// answer.
     pub fn told(&self) -> String {
         match (self, self.status()) {
@@ -54,7 +54,7 @@ impl Trouble {
         self.status().map(|status| status.code)
     }
 
-    /// Somebody else has changed the object since it was read.
+    /// Whether another writer has changed the object since it was read.
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
     }
@@ -70,7 +70,7 @@ impl Trouble {
             let details = self.status().and_then(|status| status.details.as_ref());
             details.is_some_and(|details| !details.name.is_empty())
         };
-        // What cannot be created may lack its namespace, which is no passing thing.
+        // A failed create may lack its namespace, which a retry does not fix.
         let creates = matches!(self, Self::Api { what, .. } if what.starts_with("create "));
         self.is_not_found() && !creates && names_an_object()
     }

@@ -64,7 +64,7 @@ impl Controller for ClaimUpdate {
         };
         let get = provider.get(&named, id);
         let found = self.0.ask(Self::NAME, "Get", provider.as_ref(), get).await?;
-        // What becomes of a claim without an instance is decided elsewhere.
+        // Garbage collection handles a claim without an instance.
         let Some(instance) = found else { return Ok(Next::Done) };
         let update = provider.update(&instance, &class);
         match self.0.ask(Self::NAME, "Update", provider.as_ref(), update).await {

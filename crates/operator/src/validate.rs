@@ -1,8 +1,8 @@
-//! What the API server would refuse and the types let through.
+//! Validation rules of the API server that the types do not enforce.
 //!
-//! Objects from a live cluster have passed these rules; objects from files may not have. Only rules
-//! that planning depends on are here. Rules that Karpenter checks while it runs, and answers with a
-//! condition or an event, are not: the index turns those into notes and reasons.
+//! Objects from a live cluster have passed these rules; objects from files may not have. Only the
+//! rules that planning depends on are included. Rules that Karpenter checks at run time are not:
+//! the index reports them as notes and reasons.
 
 mod karpenter;
 mod pod;

@@ -1,7 +1,7 @@
-//! Pods that workloads will have, where the objects tell of none: manifests that no controller has seen yet.
+//! Pods of workloads in manifests that no controller has processed yet.
 //!
-//! They are named, labelled and owned as Kubernetes' own controllers do it. What is drawn there follows from the workload
-//! here, so that the same manifests give the same pods.
+//! Names, labels and owners follow Kubernetes' own controllers. Random parts are derived from the
+//! workload, so the same manifests always give the same pods.
 
 mod claims;
 #[cfg(test)]
@@ -29,7 +29,8 @@ const PODS_MAX: u64 = 50_000;
 /// usual templates: four times that for each pod, so that what people write is planned and memory stays bounded.
 const TEXT_MAX: u64 = 2_000 * PODS_MAX;
 
-/// Characters of a name before what is drawn; with that it is as long as a label may be.
+/// The characters of a name before the random part; with it, the name has the maximum length of a
+/// label.
 const PREFIX_MAX: usize = 58;
 
 /// A workload whose pods were made.
@@ -54,12 +55,12 @@ pub struct TooMany {
     pub field: &'static str,
     /// How many.
     pub pods: u64,
-    /// What there would be too much of.
+    /// The limit that would be exceeded.
     pub why: String,
 }
 
-/// Adds the pods of Deployments, `ReplicaSets`, `StatefulSets` and Jobs that have none, and the volume claims of those pods.
-/// `others` are objects besides these whose pods count as well.
+/// Adds pods for Deployments, `ReplicaSets`, `StatefulSets` and Jobs without pods, and the volume
+/// claims of those pods. `others` are further objects whose pods count too.
 pub fn make_pods(objects: &mut Objects, others: &Objects) -> Result<Vec<Made>, TooMany> {
     let owners = owners(objects, others);
     let wishes = wishes::all(objects, &owners);

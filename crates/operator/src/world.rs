@@ -1,8 +1,8 @@
-//! What is known of the cluster: every object that decisions depend on, kept up to date by watches.
+//! The cache: every object that decisions depend on, kept up to date by watches.
 //!
-//! A [`World`] is plain data. [`Cache`] shares one between the feeds that fill it, the controllers
-//! that read it, and the listeners that learn what changed. What a controller has written is known
-//! at once, from the API server's answer; a watch that tells of an older state is not believed.
+//! A [`World`] is plain data. A [`Cache`] shares one world between the feeds that fill it, the
+//! controllers that read it and the listeners for changes. A controller's own write is visible at
+//! once, from the API server's answer. A watch event with an older version is ignored.
 
 mod cache;
 pub(crate) mod feed;
@@ -47,19 +47,19 @@ pub use self::{
 };
 use crate::objects::{self, Objects, each_kind};
 
-/// How an object became what it is now.
+/// A change of one object.
 #[derive(Debug, Clone)]
 pub struct Diff<T> {
-    /// What it was; none if it was not known.
+    /// The object before; none if it was unknown.
     pub old: Option<Arc<T>>,
-    /// What it is; none if it is gone.
+    /// The object now; none if it is gone.
     pub new: Option<Arc<T>>,
-    /// Whether it was there when the watch began: nothing has happened to it just now.
+    /// Whether the object comes from the first list of the watch, and so did not change just now.
     pub initial: bool,
 }
 
 impl<T> Diff<T> {
-    /// The object: as it is, or as it last was.
+    /// The object as it is now, or its last known state.
     pub fn latest(&self) -> &Arc<T> {
         self.new.as_ref().or(self.old.as_ref()).expect("a change has one side at least")
     }
@@ -70,31 +70,30 @@ macro_rules! world {
         $(#[doc = $doc:literal])+
         $field:ident: $type:ident = $group:literal $kind:literal $scope:ident $(, $slim:path)?;
     )+) => {
-        /// The objects of a cluster, by kind, with ways to find them.
+        /// The cached objects of a cluster by kind, with their indexes.
         #[derive(Debug, Default)]
         pub struct World {
             $($(#[doc = $doc])+ pub $field: Table<$type>,)+
-            /// Providers' settings, by [`class_key`].
+            /// The classes of the clouds, by [`class_key`].
             pub node_classes: Table<NodeClass>,
-            /// What this process has decided and no object tells yet.
+            /// Decisions of this process that no object shows yet.
             pub intended: Intended,
             indexes: Indexes,
         }
 
-        /// An object that has changed.
+        /// A change in the cluster, or a note from a cloud.
         #[derive(Debug, Clone)]
         pub enum Change {
             $(
                 #[doc = concat!("A `", $kind, "`.")]
                 $type(Diff<$type>),
             )+
-            /// A provider's settings.
+            /// A class of a cloud.
             NodeClass(Diff<NodeClass>),
-            /// Nothing in the cluster: a cloud says that this class, or what classes are made of,
-            /// is to be judged now. It is named by [`class_key`].
+            /// A note from a cloud: judge this class now, or the object that classes refer to. It
+            /// is named by [`class_key`].
             LookAgain(Key),
-            /// Nothing in the cluster: a cloud may have room now that it did not have, so waiting
-            /// pods are to be planned again.
+            /// A note from a cloud: it may have capacity again, so waiting pods are planned again.
             Replan,
         }
 
@@ -126,7 +125,7 @@ macro_rules! world {
             }
         })+
 
-        /// Has every kind fed that is wanted, classes apart.
+        /// Starts a feed for every kind that is needed, classes excepted.
         fn feed_kinds(feeder: &mut Feeder, wanted: &Wanted) {
             $(if wanted.needs($kind) {
                 feeder.add::<$type>();
@@ -134,7 +133,7 @@ macro_rules! world {
         }
 
         impl World {
-            /// Everything that is known, as the index reads it.
+            /// All objects in the form that the index reads.
             pub fn objects(&self) -> Objects {
                 let mut objects = Objects::default();
                 $(objects.$field = self.$field.values().cloned().collect();)+
@@ -178,7 +177,7 @@ impl Kept for NodeClass {
     }
 }
 
-/// By what a class is found in [`World::node_classes`].
+/// The key of a class in [`World::node_classes`].
 pub fn class_key(group: &str, kind: &str, name: &str) -> Key {
     Key::new(Some(&format!("{kind}.{group}")), name)
 }
@@ -193,10 +192,10 @@ fn to_object(class: &NodeClass) -> objects::NodeClass {
     }
 }
 
-/// Ways to find objects other than by name.
+/// Indexes other than by name.
 #[derive(Debug, Default)]
 struct Indexes {
-    /// How provider ids are compared: those of nodes and claims are kept in their canonical form.
+    /// How provider IDs are compared: the indexes keep those of nodes and claims in canonical form.
     ids: ProviderIds,
     pods_by_node: BTreeMap<Box<str>, BTreeSet<Key>>,
     nodes_by_provider_id: BTreeMap<Box<str>, BTreeSet<Key>>,
@@ -205,43 +204,44 @@ struct Indexes {
 }
 
 impl World {
-    /// Pods that are bound to a node, in order of name.
+    /// Pods that are bound to a node, ordered by name.
     pub fn pods_on<'w>(&'w self, node: &str) -> impl Iterator<Item = &'w Arc<Pod>> {
         found(&self.pods, self.indexes.pods_by_node.get(node))
     }
 
-    /// A world with nothing in it, whose provider ids are compared so.
+    /// An empty world with these rules to compare provider IDs.
     pub fn comparing(ids: ProviderIds) -> Self {
         Self { indexes: Indexes { ids, ..Indexes::default() }, ..Self::default() }
     }
 
-    /// Nodes with this provider ID, in whatever form: one, if all is well.
+    /// Nodes with this provider ID in any of its forms: normally one.
     pub fn nodes_of<'w>(&'w self, provider_id: &str) -> impl Iterator<Item = &'w Arc<Node>> {
         let id = self.indexes.ids.canonical(provider_id);
         found(&self.nodes, self.indexes.nodes_by_provider_id.get(&*id))
     }
 
-    /// Claims with this provider ID, in whatever form: one, if all is well.
+    /// Claims with this provider ID in any of its forms: normally one.
     pub fn claims_of<'w>(&'w self, provider_id: &str) -> impl Iterator<Item = &'w Arc<NodeClaim>> {
         let id = self.indexes.ids.canonical(provider_id);
         found(&self.node_claims, self.indexes.claims_by_provider_id.get(&*id))
     }
 
-    /// The claim that a node was made for. Several claims of one instance contradict each other, so
-    /// that none of them counts.
+    /// The claim of a node. Where several claims name the same instance, none is returned: they
+    /// contradict each other.
     pub fn claim_of(&self, node: &Node) -> Option<&Arc<NodeClaim>> {
         let mut claims = self.claims_of(node.spec.as_ref()?.provider_id.as_deref()?);
         let claim = claims.next()?;
         claims.next().is_none().then_some(claim)
     }
 
-    /// Instances that several nodes say they are, each by its provider ID and its nodes. Nobody knows then what runs where.
+    /// Instances that several nodes name, by provider ID. It is unknown then which node runs the
+    /// pods.
     pub fn shared_instances(&self) -> impl Iterator<Item = (&str, Vec<&Arc<Node>>)> {
         let shared = self.indexes.nodes_by_provider_id.iter().filter(|(_, keys)| keys.len() > 1);
         shared.map(|(id, keys)| (&**id, found(&self.nodes, Some(keys)).collect()))
     }
 
-    /// Whether another node says that it is the same instance.
+    /// Whether another node has the same provider ID.
     pub fn shares_instance(&self, node: &Node) -> bool {
         let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         id.is_some_and(|id| self.nodes_of(id).nth(1).is_some())
@@ -255,18 +255,18 @@ impl World {
         found(&self.volume_attachments, self.indexes.attachments_by_node.get(node))
     }
 
-    /// The class that a claim or a pool names.
+    /// The class with this group, kind and name.
     pub fn class(&self, group: &str, kind: &str, name: &str) -> Option<&Arc<NodeClass>> {
         self.node_classes.get(&class_key(group, kind, name))
     }
 
-    /// Takes over how an object is now; tells what changed, if anything did.
+    /// Stores an object's current state; returns the change, if there is one.
     pub(crate) fn put<T: Kept>(&mut self, object: T, initial: bool) -> Option<Change> {
         let (old, new) = T::table_mut(self).put(object)?;
         Some(self.changed(Diff { old, new: Some(new), initial }))
     }
 
-    /// Forgets an object, unless a newer one of its name is known.
+    /// Removes an object, unless the cache has a newer object of the same name.
     pub(crate) fn remove<T: Kept>(&mut self, key: &Key, version: u64) -> Option<Change> {
         let old = T::table_mut(self).remove(key, version)?;
         Some(self.changed(Diff { old: Some(old), new: None, initial: false }))
@@ -308,7 +308,7 @@ impl Indexes {
     }
 }
 
-/// Moves an object from where it was found to where it is found now.
+/// Moves an object from its old index keys to its new ones.
 fn move_entry<T: Kept>(
     index: &mut BTreeMap<Box<str>, BTreeSet<Key>>,
     diff: &Diff<T>,

@@ -1,4 +1,4 @@
-//! Says of each buffer what it comes to.
+//! Resolves capacity buffers and writes the result into their status.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,18 +20,18 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// How often a buffer is looked at although nothing has happened to it. With each look comes a plan,
-/// so that room which was taken is made anew.
+/// How often an unchanged buffer is examined. Each examination causes a plan, so room that was used
+/// is created again.
 const AGAIN: Duration = Duration::from_secs(30);
 
-/// Says of each buffer what it comes to, and asks for a plan that has room for it.
+/// Resolves each buffer, and asks for a plan with its room.
 #[derive(Debug)]
 pub struct Buffers {
     context: Context,
     plans: Arc<Triggers>,
 }
 
-/// What a buffer comes to.
+/// The resolved size of a buffer.
 #[derive(Debug)]
 struct Demand {
     replicas: i32,
@@ -84,7 +84,7 @@ impl Controller for Buffers {
                 replicas: resolved.replicas,
                 template_generation: resolved.template_generation,
             });
-            // What cannot be read is there.
+            // An unreadable object exists.
             let invalid = unreadable(world, buffer).map(|why| Unresolved::Invalid(why.to_owned()));
             let demand = demand.map_err(|why| invalid.unwrap_or(why));
             Some((Arc::clone(buffer), demand))
@@ -100,8 +100,8 @@ impl Controller for Buffers {
     }
 }
 
-/// Writes into a buffer's status what it comes to. What it came to before stays where that is not
-/// known now.
+/// Writes the resolved size into a buffer's status. The previous size stays while the new one is
+/// unknown.
 fn say(buffer: &mut CapacityBuffer, demand: &Result<Demand, Unresolved>, now: jiff::Timestamp) {
     let strategy = buffer.spec.provisioning_strategy.clone().filter(|text| !text.is_empty());
     let template = buffer.spec.pod_template_ref.clone();

@@ -18,8 +18,8 @@ use crate::{
     world::{Kept, Key},
 };
 
-/// Writes after a plan whether each buffer's room is there. What cannot be written now is written
-/// after the next plan.
+/// Writes after a plan whether each buffer's room is free. A failed write is repeated after the
+/// next plan.
 pub async fn write_provisioning(context: &Context, pass: &Pass) {
     let placed = placed(&pass.snapshot, &pass.planned.plan);
     let buffers = context.cache.read(|world| {
@@ -45,13 +45,13 @@ pub async fn write_provisioning(context: &Context, pass: &Pass) {
     }
 }
 
-/// What became of a buffer's pods in a plan.
+/// The placement of a buffer's pods in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Placed {
     existing: usize,
     new: usize,
     failed: usize,
-    /// Why the first of those that failed did.
+    /// The reason of its first failed pod.
     why: String,
 }
 
@@ -61,7 +61,7 @@ impl Placed {
     }
 }
 
-/// What became of the pods of each buffer.
+/// The placement of each buffer's pods.
 fn placed(snapshot: &Snapshot, plan: &Plan) -> BTreeMap<Key, Placed> {
     let is_virtual = snapshot.pods.iter().filter(|pod| pod.role == Role::Buffer);
     let is_virtual: BTreeSet<String> = is_virtual.map(joiner_core::pod::Pod::key).collect();
@@ -99,8 +99,8 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// What follows from what a buffer comes to, and from what became of its pods. None if its pods
-    /// were not part of the plan: it became known meanwhile.
+    /// The condition that follows from a buffer's size and placement. None if its pods were not in
+    /// the plan, because it was resolved later.
     fn of(replicas: Result<&i32, &Unresolved>, placed: Option<&Placed>) -> Option<Self> {
         let not = |reason, message| Some(Self { status: Status::False, reason, message });
         let Ok(replicas) = replicas else {

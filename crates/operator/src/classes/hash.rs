@@ -1,4 +1,4 @@
-//! Which settings the instances of a class were made from: hashes on the class and on its claims.
+//! Hashes of the settings that instances were created from, on the class and on its claims.
 
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::class::{Difference, SpecHash, differing};
@@ -16,8 +16,9 @@ use crate::{
     world::{Change, Kept, Key, World},
 };
 
-/// Keeps the hashes of each class, and of what classes are made of, on the object. When the way of hashing changes, or another controller
-/// hashed before, claims take over the new hash first: they did not drift because of it.
+/// Keeps the hashes on classes and on the objects that they refer to. If the hash version changes,
+/// or another controller hashed before, claims take over the new hash first. Otherwise they would
+/// drift because of the new version.
 #[derive(Debug)]
 pub struct ClassHashing(pub Context);
 
@@ -42,11 +43,11 @@ impl Controller for ClassHashing {
         }
         let is_new = |hash: &&SpecHash| hash.is_on_claims() && !hash.is_current(&class.annotations);
         for hash in kept().filter(is_new) {
-            // One that cannot be read would keep its old hash for ever.
+            // An unreadable claim would keep its old hash forever.
             self.0.sure_of::<NodeClaim>()?;
             let is_of_class =
                 |claim: &NodeClaim| refers_to(claim.spec.node_class_ref.as_ref(), &class);
-            // Another hash may say that a claim is not what this one is calculated from.
+            // A claim may have drifted by another hash than this one.
             let has_drifted = |claim: &NodeClaim| {
                 let own = claim.metadata.annotations.as_ref();
                 own.is_some_and(|own| {

@@ -1,5 +1,4 @@
-//! What is said of classes: whatever their provider finds out about them, and what is missing in the
-//! cluster.
+//! The status of classes: the provider's findings, and what the cluster lacks.
 
 use std::{
     collections::BTreeSet,
@@ -27,20 +26,20 @@ use crate::{
     world::{Change, Diff, Kept, Key, World},
 };
 
-/// How often a class is looked at although nothing in the cluster has changed: what it refers to is
-/// in the cloud.
+/// How often an unchanged class is judged: the cloud may have changed. The value was chosen and not
+/// measured separately.
 const PERIOD: Duration = Duration::from_mins(5);
 
-/// Keeps the status of each class as its provider sees it.
+/// Keeps the status of each class up to date with its provider's judgement.
 #[derive(Debug)]
 pub struct ClassResolution {
     context: Context,
-    /// Objects that are judged because a cloud said that something has changed there.
+    /// Objects that are judged because of a note from a cloud.
     asked: Mutex<BTreeSet<Key>>,
 }
 
 impl ClassResolution {
-    /// A controller that has judged nothing yet.
+    /// A controller without earlier judgements.
     pub fn new(context: Context) -> Self {
         Self { context, asked: Mutex::default() }
     }
@@ -54,7 +53,8 @@ impl Controller for ClassResolution {
     type Key = Key;
 
     const NAME: &'static str = "nodeclass.status";
-    // For classes that cannot be used: somebody may be mending them, and clouds are to be spared.
+    // For classes that are not ready: short enough for a user who repairs one, and long enough to
+    // spare the cloud. The values were chosen and not measured separately.
     const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: PERIOD };
 
     fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
@@ -78,7 +78,7 @@ impl Controller for ClassResolution {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let context = &self.context;
-        // What a cloud says from here on has it judged once more.
+        // A note that arrives from now on causes another judgement.
         let asked = self.asked().remove(key);
         let Some((class, provider)) = find_served(context, key) else { return Ok(Next::Done) };
         if class.deleting.is_some() {
@@ -116,7 +116,7 @@ impl Controller for ClassResolution {
     }
 }
 
-/// Whether a class says something else than before, besides what is said of it.
+/// Whether a class changed in more than its status.
 fn says_something_else(diff: &Diff<NodeClass>) -> bool {
     match (&diff.old, &diff.new) {
         (Some(old), Some(new)) => (&old.uid, old.generation) != (&new.uid, new.generation),
@@ -124,7 +124,7 @@ fn says_something_else(diff: &Diff<NodeClass>) -> bool {
     }
 }
 
-/// Whether classes that are made of an object have to be judged because of a change of it.
+/// Whether an object changed in a way that its classes must be judged again.
 fn is_different_to_users(diff: &Diff<NodeClass>) -> bool {
     match (&diff.old, &diff.new) {
         (Some(old), Some(new)) => {
@@ -136,8 +136,8 @@ fn is_different_to_users(diff: &Diff<NodeClass>) -> bool {
     }
 }
 
-/// What the provider says, and whether everything is there that instances join with. Where it is, the
-/// provider has the last word.
+/// The provider's judgement, after the check that the join data is complete. If it is complete, the
+/// provider decides.
 fn with_bootstrap(
     mut found: ClassStatus,
     needs: &Needs,
@@ -160,11 +160,11 @@ fn with_bootstrap(
     found
 }
 
-/// What there is to write and to tell.
+/// The result of a judgement.
 struct Said {
-    /// What changes in the status, if anything does.
+    /// The status patch, if the status changes.
     patch: Option<Value>,
-    /// Conditions that are false now and were not before, or for another reason.
+    /// Conditions that became false, or that have a new reason.
     turned_false: Vec<Condition>,
 }
 
@@ -195,7 +195,7 @@ impl Said {
         let turned_false = turned_false.cloned().collect();
         let mut status = found.fields;
         status.retain(|field, value| class.status[field.as_str()] != *value);
-        // A class of which there is nothing to say is ready as soon as it says so.
+        // A class without conditions is ready once its `Ready` condition is written.
         if conditions != written && !(found.conditions.is_empty() && is_ready(class)) {
             status.insert("conditions".to_owned(), json!(conditions));
         }

@@ -1,4 +1,4 @@
-//! The end of a class: it stays until no claim needs it any more.
+//! The deletion of a class: it stays until no claim refers to it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,26 +18,27 @@ use crate::{
     world::{Change, Kept, Key, World, class_key},
 };
 
-/// How often people are reminded of what a class waits for.
+/// How often the event about a waiting class is repeated. The value was chosen and not measured
+/// separately.
 const REMIND_EVERY: Duration = Duration::from_mins(10);
 
-/// Keeps each class for as long as claims refer to it, since their instances cannot be removed without
-/// it; and what classes are made of for as long as one of them refers to it.
+/// Keeps each class while claims refer to it, since it is needed to remove their instances. It also
+/// keeps each object while classes refer to it.
 #[derive(Debug)]
 pub struct ClassTermination(pub Context);
 
-/// What a class's finalizer needs.
+/// The next step for a class's finalizer.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// These are all the finalizers that it should have.
+    /// Write exactly these finalizers.
     Finalizers(Vec<String>),
-    /// These claims, or classes that are made of it, go first.
+    /// Wait for these claims or classes.
     Wait(Vec<String>),
 }
 
-/// What to do about a class whose provider has this finalizer and to which these claims refer.
+/// The next step for a class with this finalizer of its provider and these claims.
 fn step(class: &NodeClass, finalizer: &str, claims: Vec<String>) -> Step {
     let has_it = class.finalizers.iter().any(|known| known == finalizer);
     match (class.deleting.is_some(), has_it) {
@@ -63,10 +64,11 @@ impl Controller for ClassTermination {
         match change {
             Change::NodeClass(diff) => {
                 diff.new.iter().for_each(|class| add(class.key()));
-                // The last class that was made of an object may have gone, or turned to another.
+                // The last class that refers to an object may be gone, or refer to another object
+                // now.
                 diff.old.iter().flat_map(|class| self.ingredients_of(class)).for_each(add);
             }
-            // The last claim of a class may have gone.
+            // The last claim of a class may be gone.
             Change::NodeClaim(diff) if diff.new.is_none() => {
                 if let Some(class) = &diff.latest().spec.node_class_ref {
                     add(class_key(&class.group, &class.kind, &class.name));
@@ -97,14 +99,14 @@ impl Controller for ClassTermination {
 }
 
 impl ClassTermination {
-    /// Keys of what a class is made of.
+    /// Keys of the objects that a class refers to.
     fn ingredients_of(&self, class: &NodeClass) -> Vec<Key> {
         let provider = self.0.providers.serving(&class.group, &class.kind);
         let objects = provider.into_iter().flat_map(|provider| provider.needs(class).objects);
         objects.map(|own| class_key(&own.group, &own.kind, &own.name)).collect()
     }
 
-    /// Names of the classes that are made of an object.
+    /// Names of the classes that refer to an object.
     fn classes_of(&self, object: &NodeClass) -> Vec<String> {
         self.0.cache.read(|world| {
             users_of(&self.0, world, object).map(|class| class.name.clone()).collect()
@@ -127,7 +129,7 @@ impl ClassTermination {
         finalizers: Vec<String>,
     ) -> Result<Next, Trouble> {
         if class.deleting.is_some() {
-            // A claim or class that cannot be read may refer to it.
+            // An unreadable claim or class may refer to it.
             self.0.sure_of::<NodeClaim>()?;
             self.0.sure_of::<NodeClass>()?;
             let dispose = provider.dispose(class);

@@ -1,4 +1,4 @@
-//! Commands that were begun, taken from step to step until they are done or taken back.
+//! Executes commands step by step, until they are done or taken back.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,21 +39,23 @@ use crate::{
     world::{Change, Key, World},
 };
 
-/// How long it may take to mark the candidates and to make the replacements. What was decided is
-/// about the cluster of a moment ago.
+/// How long it may take to mark the candidates and create the replacements. After that, the
+/// decision is too old for the cluster. The value was chosen and not measured separately.
 const START_WITHIN: SignedDuration = SignedDuration::from_secs(60);
-/// How long deletions may be refused after everything else had to be done.
+/// How long deletions may be refused after everything else is done. The value was chosen and not
+/// measured separately.
 const LEAVE_WITHIN: SignedDuration = SignedDuration::from_secs(60);
-/// How long a replacement may take to be ready for pods once it has registered, where no
-/// initialization timeout is set. Karpenter gives a whole command ten minutes.
+/// How long a registered replacement may take to be initialized, where no initialization timeout is
+/// set. The value is what Karpenter gives a whole command.
 const INITIALIZATION: Duration = Duration::from_mins(10);
-/// How many candidates of one command are written at the same time.
+/// How many candidates of one command are written at the same time. The value was chosen and not
+/// measured separately.
 const AT_ONCE: usize = 10;
-/// For how long a replacement that is ready is kept although its command was taken back: it is
-/// where the next command of its kind can move the pods to.
+/// How long a ready replacement is kept after its command was taken back. The next command of its
+/// kind can move pods to it. The value was chosen and not measured separately.
 const KEEP: SignedDuration = SignedDuration::from_mins(10);
 
-/// Carries out commands.
+/// The controller that executes commands.
 #[derive(Debug)]
 pub struct CommandQueue {
     context: Context,
@@ -61,7 +63,7 @@ pub struct CommandQueue {
 }
 
 impl CommandQueue {
-    /// Carries out what is begun.
+    /// A controller that executes the commands of `disruption`.
     pub fn new(context: Context, disruption: Disruption) -> Self {
         Self { context, disruption }
     }
@@ -85,7 +87,7 @@ impl Controller for CommandQueue {
                 let name = claims::name(&diff.latest().metadata);
                 commands.of_claim(name).into_iter().for_each(add);
             }
-            // Somebody may have paused what they are about.
+            // The change may pause the command.
             Change::NodePool(_) | Change::Namespace(_) => {
                 commands.begun().into_iter().for_each(add);
             }
@@ -103,7 +105,7 @@ impl Controller for CommandQueue {
             }
             let step = decide(&self.look(&begun).await?);
             if last.as_ref() == Some(&step) {
-                // It was done and has not helped: somebody undoes it.
+                // The step was done, but another writer reverts it: try again after a delay.
                 return Ok(Next::Again);
             }
             match &step {
@@ -131,7 +133,7 @@ impl Controller for CommandQueue {
 }
 
 impl CommandQueue {
-    /// A command and its claims as they are now.
+    /// The current state of a command and its claims.
     async fn look(&self, begun: &Begun) -> Result<Seen, Trouble> {
         let record = &begun.record;
         let mut replacements = Vec::new();
@@ -173,7 +175,7 @@ impl CommandQueue {
             });
             (states.collect(), paused)
         });
-        // Whatever a claim says of when it was begun, no moment lies beyond the end of time.
+        // Times in a claim may overflow; the sum is capped.
         let after = |moment: Timestamp, time| moment.saturating_add(time).unwrap_or(Timestamp::MAX);
         let start_by = after(record.begun(), START_WITHIN);
         Ok(Seen {
@@ -189,8 +191,8 @@ impl CommandQueue {
         })
     }
 
-    /// A replacement, if it is there. One that the cache does not know is asked for, unless it was
-    /// not made yet.
+    /// A replacement, if it exists. One that the cache lacks is read from the API server, unless it
+    /// was not created yet.
     async fn find(&self, begun: &Begun, name: &str) -> Result<Option<Arc<NodeClaim>>, Trouble> {
         let found = self.known(&begun.record, name);
         let is_to_be_made = begun.planned.is_some() && !begun.seen.contains(name);
@@ -200,13 +202,13 @@ impl CommandQueue {
         self.ask_for(&begun.record, name).await
     }
 
-    /// A replacement as the cache has it. A claim of its name that somebody else has made is none.
+    /// A replacement from the cache. A claim of the same name from another author does not count.
     fn known(&self, record: &Record, name: &str) -> Option<Arc<NodeClaim>> {
         let found = self.context.cache.read(|world| world.node_claims.named(name).cloned());
         found.filter(|claim| id_on(claim).as_ref() == Some(&record.id))
     }
 
-    /// A replacement as the API server has it.
+    /// A replacement from the API server.
     async fn ask_for(
         &self,
         record: &Record,
@@ -230,7 +232,7 @@ impl CommandQueue {
         together(marking).await
     }
 
-    /// Those of these candidates that are there.
+    /// The existing instances among these candidates.
     fn instances<'r>(&self, record: &'r Record, names: &[String]) -> Vec<(&'r Going, Marked)> {
         let names: BTreeSet<&String> = names.iter().collect();
         let wanted = record.candidates.iter().filter(|going| names.contains(&going.node_claim));
@@ -239,13 +241,13 @@ impl CommandQueue {
         })
     }
 
-    /// All candidates that are there.
+    /// All existing candidates.
     fn candidates(&self, record: &Record) -> Vec<Marked> {
         let all = record.candidates.iter();
         self.context.cache.read(|world| all.filter_map(|it| marking::find(world, it)).collect())
     }
 
-    /// Makes replacements whose names were chosen before.
+    /// Creates replacements under the names that were chosen before.
     async fn make(&self, begun: &Begun, names: &[String]) -> Result<(), Trouble> {
         let planned = begun.planned.iter().flatten();
         let both = begun.record.replacements.iter().zip(planned);
@@ -258,8 +260,8 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Makes a replacement, or says why it cannot be made. What may or may not have been made is
-    /// tried again: it is there then, under its name.
+    /// Creates a replacement, or returns why it cannot be created. After a lost answer the create
+    /// is repeated: it then finds the claim under its name.
     async fn make_one(
         &self,
         record: &Record,
@@ -293,8 +295,8 @@ impl CommandQueue {
         }
     }
 
-    /// The replacements are there: from now on the candidates' pods need other places, and plans
-    /// find them there. Before, a plan would have made the same instances again.
+    /// Counts the candidates as leaving, so that plans find places for their pods on the
+    /// replacements. Before the replacements exist, a plan would create the same instances again.
     fn count_as_leaving(&self, begun: &Begun) {
         if begun.leaving {
             return;
@@ -334,7 +336,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Takes note of an instance that goes.
+    /// Remembers an instance that is removed.
     fn remember(&self, method: Method, claim: &NodeClaim) {
         let (pool, kind) = (label(claim, NODE_POOL), label(claim, INSTANCE_TYPE));
         let memory = &mut *self.disruption.memory();
@@ -347,7 +349,7 @@ impl CommandQueue {
         }
     }
 
-    /// Everything is done: the replacements are instances like any other.
+    /// Ends a command that is done: its replacements are ordinary instances from now on.
     async fn finish(&self, begun: &Begun) -> Result<(), Trouble> {
         let record = &begun.record;
         for name in &record.replacements {
@@ -361,7 +363,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Decides to take a command back; told and counted once.
+    /// Decides to take a command back; reports and counts that once.
     fn give_up(&self, begun: &Begun, cause: &Cause) {
         let record = &begun.record;
         self.disruption.commands.change(&record.id, |it| it.taken_back = Some(cause.clone()));
@@ -381,7 +383,7 @@ impl CommandQueue {
         }
     }
 
-    /// Takes note of a command that has failed: once for each kind of instance, however many of it there are.
+    /// Remembers a failed command: once for each kind of instance, whatever their number.
     fn remember_failure(&self, record: &Record, instances: &[Marked]) {
         let ready = self.context.cache.read(|world| {
             let replacements = record.replacements.iter();
@@ -404,8 +406,8 @@ impl CommandQueue {
         }
     }
 
-    /// Takes everything back, as far as that was not done before. Candidates are free although what came for nothing cannot
-    /// be removed, and the other way round.
+    /// Takes a command back. Candidates and replacements are handled independently: a failure with
+    /// one does not stop the other.
     async fn take_back(&self, begun: &Begun, cause: &Cause) -> Result<(), Trouble> {
         let record = &begun.record;
         let freed = self.free_candidates(record, cause).await;
@@ -417,7 +419,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Takes the marks from candidates, unless that was done before.
+    /// Removes the marks from the candidates, unless that was done before.
     async fn free_candidates(&self, record: &Record, cause: &Cause) -> Result<(), Trouble> {
         if record.candidates.is_empty() {
             return Ok(());
@@ -435,9 +437,10 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Removes a replacement that came for nothing. One that is ready stays: the move is tried again onto it.
+    /// Deletes a replacement that is not needed. A ready one stays, because the move is tried again
+    /// onto it.
     async fn remove_replacement(&self, record: &Record, name: &str) -> Result<(), Trouble> {
-        // One that the cache does not know may have been made: its answer was lost.
+        // The cache may lack a replacement whose create succeeded but whose answer was lost.
         let found = match self.known(record, name) {
             Some(claim) => Some(claim),
             None => self.ask_for(record, name).await?,
@@ -453,7 +456,7 @@ impl CommandQueue {
         }
     }
 
-    /// The candidates of a command leave by their own account, or stay: they are instances like any other.
+    /// Releases the candidates of a command: they are ordinary instances from now on.
     fn free(&self, record: &Record) {
         self.context.cache.intend(|intended| {
             record.candidates.iter().for_each(|going| intended.forget(&going.node_claim));
@@ -462,7 +465,8 @@ impl CommandQueue {
     }
 }
 
-/// Does things beside each other, some at a time. All are tried before the first failure is told.
+/// Runs several operations concurrently, within a limit. All are tried before the first failure is
+/// returned.
 pub(super) async fn together(
     doing: Vec<BoxFuture<'_, Result<(), Trouble>>>,
 ) -> Result<(), Trouble> {
@@ -470,9 +474,9 @@ pub(super) async fn together(
     done.into_iter().collect()
 }
 
-/// What of a command can be begun, and its instances as they are now; or what has happened to the first of them since the
-/// command was looked at. Where nothing moves each instance goes for itself; otherwise places were found for the pods of all
-/// of them together.
+/// The part of a command that can begin with its current instances, or what changed for the first
+/// one. Without moved pods each instance counts alone. Otherwise places were found for all of their
+/// pods together, so all must be unchanged.
 pub(super) fn going(
     world: &World,
     commands: &Commands,
@@ -498,7 +502,7 @@ pub(super) fn going(
     }
 }
 
-/// An instance of a command, or what has happened to it.
+/// An instance of a command, or what changed since the decision.
 fn as_it_is(
     world: &World,
     commands: &Commands,

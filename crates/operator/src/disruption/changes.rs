@@ -1,7 +1,7 @@
-//! Which changes of a cluster may let an instance go, or stop one that was to go.
+//! Which changes of the cluster can affect disruption.
 //!
-//! Most changes say nothing about that: a kubelet that reports, a condition that was confirmed, our
-//! own marks. A look at a large cluster is worth something, so those do not cause one.
+//! Most changes cannot: kubelet heartbeats, confirmed conditions, Joiner's own marks. A pass over a
+//! large cluster is expensive, so these changes start none.
 
 use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
 use k8s_openapi::{
@@ -20,7 +20,7 @@ use crate::{
     world::{Change, Diff, Kept},
 };
 
-/// Whether a change is a reason to look at the cluster.
+/// Whether a change can affect which instances are disrupted.
 pub(super) fn matters(change: &Change) -> bool {
     match change {
         Change::Pod(diff) => differs(diff, of_pod),
@@ -41,7 +41,7 @@ pub(super) fn matters(change: &Change) -> bool {
     }
 }
 
-/// Whether an object came or went, or these facts of it have changed.
+/// Whether an object came or went, or these facts about it changed.
 fn differs<T: Kept, F: PartialEq>(diff: &Diff<T>, facts: impl Fn(&T) -> F) -> bool {
     diff.old.as_deref().map(&facts) != diff.new.as_deref().map(&facts)
 }
@@ -54,7 +54,7 @@ fn of_pod(pod: &Pod) -> impl PartialEq + use<> {
 
 fn of_node(node: &Node) -> impl PartialEq + use<> {
     let spec = node.spec.as_ref();
-    // Our own mark is no news.
+    // Joiner's own taint does not count.
     let is_foreign = |taint: &&Taint| taint.key != DISRUPTED;
     let taints = spec.and_then(|spec| spec.taints.as_ref()).into_iter().flatten();
     let taints: Vec<(String, String)> =
@@ -83,7 +83,7 @@ fn of_namespace(namespace: &Namespace) -> impl PartialEq + use<> {
     (namespace.metadata.annotations.clone(), namespace.metadata.labels.clone())
 }
 
-/// A budget matters where it allows none, or some.
+/// A budget matters by whether it allows a disruption.
 fn of_budget(budget: &PodDisruptionBudget) -> impl PartialEq + use<> {
     let allowed = budget.status.as_ref().and_then(|status| status.disruptions_allowed);
     (budget.metadata.generation, allowed.map(|allowed| allowed > 0))

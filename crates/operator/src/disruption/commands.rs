@@ -1,4 +1,4 @@
-//! Every command that was proposed or begun.
+//! Every command that is proposed or begun.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,11 +26,11 @@ use crate::{
     static_pools::Reserved,
 };
 
-/// How soon a step that failed is tried again.
+/// The backoff of a step that failed. The values were chosen and not measured separately.
 pub(super) const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(10) };
 
-/// Commands, shared by who proposes and who carries them out. Clones are the same list.
+/// The commands, shared by the loop and the executor. Clones are the same list.
 #[derive(Debug, Clone)]
 pub struct Commands {
     all: Arc<Mutex<All>>,
@@ -43,43 +43,44 @@ struct All {
     begun: BTreeMap<CommandId, Begun>,
     /// The command that a claim belongs to, as a candidate or as a replacement.
     by_claim: BTreeMap<String, CommandId>,
-    /// Room within limits of static pools that is kept for replacements which were not made yet. It is given back when
-    /// nobody holds this list any more: who reserves room looks at the cluster meanwhile, and who tells of the cluster's
-    /// changes asks this list, so that all three could wait for each other.
+    /// Reserved room in the limits of static pools, for replacements that are not created yet. It
+    /// is released after this list is unlocked: reservations read the cache, and listeners of the
+    /// cache lock this list. Otherwise the three could deadlock.
     places: BTreeMap<CommandId, Vec<Reserved>>,
 }
 
-/// A command that waits to be looked at once more.
+/// A command that waits for its validation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
-    /// What is proposed.
+    /// The command.
     pub command: Command,
-    /// When it is looked at, by the running time of the clock: one that is set back keeps no proposal waiting.
+    /// When it is validated, by the running time of the clock. A wall clock that is set back delays
+    /// no proposal.
     pub due: Duration,
 }
 
-/// A command that is being carried out.
+/// A command that is being executed.
 #[derive(Debug, Clone)]
 pub struct Begun {
-    /// What is written on claims about it.
+    /// What its claims say about it.
     pub record: Record,
-    /// How its replacements are made, in the order of their names; nothing where another process
-    /// began it.
+    /// How to create its replacements, in the order of their names; none if another process began
+    /// it.
     pub planned: Option<Vec<PlannedClaim>>,
-    /// Where pods go on instances that exist.
+    /// The existing instances that pods move to.
     pub destinations: Vec<ExistingPlacement>,
-    /// Replacements that were seen.
+    /// Replacements that were observed.
     pub seen: BTreeSet<String>,
     /// Whether its candidates count as leaving.
     pub leaving: bool,
-    /// Whether candidates are being deleted.
+    /// Whether the deletion of its candidates has begun.
     pub deleting: bool,
-    /// Why everything is taken back, once that is decided.
+    /// Why it is taken back, once that is decided.
     pub taken_back: Option<Cause>,
 }
 
 impl Commands {
-    /// None yet.
+    /// An empty list.
     pub fn new(clock: &Clock) -> Self {
         Self { all: Arc::default(), queue: Arc::new(Queue::new(clock.clone(), BACKOFF)) }
     }
@@ -88,18 +89,18 @@ impl Commands {
         Arc::clone(&self.queue)
     }
 
-    /// Keeps a command that is proposed at this running time of the clock until it is looked at once more.
+    /// Adds a proposal at this running time of the clock; it waits for its validation.
     pub fn propose(&self, command: Command, now: Duration) {
         let due = now + VALIDATION_DELAY.unsigned_abs();
         self.lock().proposed.push(Proposal { command, due });
     }
 
-    /// What is proposed.
+    /// The proposals.
     pub fn proposed(&self) -> Vec<Proposal> {
         self.lock().proposed.clone()
     }
 
-    /// Takes out the proposals that have waited long enough at this running time of the clock.
+    /// Removes and returns the proposals that are due at this running time of the clock.
     pub fn take_due(&self, now: Duration) -> Vec<Command> {
         let mut all = self.lock();
         let (due, waiting) = std::mem::take(&mut all.proposed)
@@ -109,9 +110,9 @@ impl Commands {
         due.into_iter().map(|proposal| proposal.command).collect()
     }
 
-    /// Begins a command about these instances. The names of its replacements are chosen now, before
-    /// anything is written. Their places, where they need any, are kept until they are made or the
-    /// command is over. Answers nothing if an instance is part of another command.
+    /// Begins a command on these instances. It chooses the names of the replacements before
+    /// anything is written. Reserved places are kept until the replacements exist or the command
+    /// ends. Returns none if an instance is already part of a command.
     pub fn begin(
         &self,
         command: Command,
@@ -144,8 +145,7 @@ impl Commands {
         self.add(begun, places).then_some(record)
     }
 
-    /// Takes over commands that claims tell of and nobody here knows: another process began them.
-    /// Answers their ids.
+    /// Takes over commands of another process, as recorded on claims. Returns their ids.
     pub fn adopt(&self, found: BTreeMap<CommandId, Record>) -> Vec<CommandId> {
         let known: BTreeSet<CommandId> = self.lock().begun.keys().cloned().collect();
         let unknown = found.into_iter().filter(|(id, _)| !known.contains(id));
@@ -159,7 +159,7 @@ impl Commands {
                 deleting: false,
                 taken_back: None,
             };
-            // What it has not made yet is not made any more, so that it needs no place.
+            // Replacements that the other process did not create are dropped, so they need no room.
             self.add(begun, Vec::new())
         });
         adopted.map(|(id, _)| id).collect()
@@ -190,20 +190,20 @@ impl Commands {
         self.lock().begun.keys().cloned().collect()
     }
 
-    /// Changes what is known of a command.
+    /// Updates the state of a command.
     pub(super) fn change(&self, id: &CommandId, change: impl FnOnce(&mut Begun)) {
         if let Some(begun) = self.lock().begun.get_mut(id) {
             change(begun);
         }
     }
 
-    /// A replacement is there, and counts by itself: its place is given back.
+    /// The replacement exists and counts itself, so its reserved room is released.
     pub(super) fn made(&self, id: &CommandId) {
         let place = self.lock().places.get_mut(id).and_then(Vec::pop);
         drop(place);
     }
 
-    /// The candidates of a command are like any other instance again, while something of it may be left to do.
+    /// Releases the candidates of a command, while other steps of it may remain.
     pub(super) fn free(&self, id: &CommandId) {
         let All { begun, by_claim, .. } = &mut *self.lock();
         let candidates = begun.get_mut(id).map(|it| std::mem::take(&mut it.record.candidates));
@@ -212,7 +212,7 @@ impl Commands {
         }
     }
 
-    /// A command is over.
+    /// Ends a command.
     pub(super) fn end(&self, id: &CommandId) {
         let places = {
             let mut all = self.lock();
@@ -228,14 +228,14 @@ impl Commands {
         self.lock().by_claim.get(claim).cloned()
     }
 
-    /// Names of the claims that commands which were begun remove.
+    /// Names of the claims that begun commands remove.
     pub fn going(&self) -> BTreeSet<String> {
         let all = self.lock();
         let going = all.begun.values().flat_map(|begun| &begun.record.candidates);
         going.map(|candidate| candidate.node_claim.clone()).collect()
     }
 
-    /// Names of the claims that they make.
+    /// Names of the claims that begun commands create.
     pub(super) fn coming(&self) -> BTreeSet<String> {
         let all = self.lock();
         all.begun.values().flat_map(|begun| &begun.record.replacements).cloned().collect()

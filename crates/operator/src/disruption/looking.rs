@@ -1,4 +1,4 @@
-//! The loop that looks for instances to remove.
+//! The loop that searches for instances to disrupt.
 
 use std::{
     collections::BTreeSet,
@@ -51,18 +51,21 @@ use crate::{
     world::{Change, World},
 };
 
-/// How long after a change it is looked: what belongs together comes together.
+/// How long to wait after a change: related changes arrive together. The value was chosen and not
+/// measured separately.
 const SETTLE: Duration = Duration::from_secs(1);
-/// How many times as long as a look took nobody looks again: a large cluster in which something
-/// happens all the time keeps no core busy.
+/// The rest after a pass, as a multiple of its duration: a busy large cluster uses at most a tenth
+/// of a core. The value was chosen and not measured separately.
 const REST: u32 = 9;
-/// A cluster in which nothing happens is looked at this often all the same.
+/// How often an unchanged cluster is examined. The value was chosen and not measured separately.
 pub(crate) const REFRESH: Duration = Duration::from_mins(5);
-/// How soon marks that could not be taken off are tried again.
+/// How soon to try again to remove marks after a failure. The value was chosen and not measured
+/// separately.
 const CLEAN_AGAIN: Duration = Duration::from_secs(10);
-/// Where marks are. Who carries on or takes back what was begun need not know more.
+/// The kinds that carry marks. To continue or take back commands needs only these.
 const MARKED: [&str; 2] = ["nodes", "nodeclaims"];
-/// What has to be known for a look, as far as it is watched: who is protected, who has a say, and what new instances need.
+/// The kinds that a pass needs, as far as they are watched: pods and their protection, pools, and
+/// the requirements of new instances.
 const KINDS: [&str; 14] = [
     "pods",
     "nodes",
@@ -80,20 +83,20 @@ const KINDS: [&str; 14] = [
     "csinodes",
 ];
 
-/// Looks for instances to remove.
+/// Searches for instances to disrupt.
 ///
-/// It looks when something has changed that matters, when a proposal is due, and when time alone
-/// changes what is allowed. A cluster in which nothing happens costs nothing.
+/// A pass runs after a relevant change, when a proposal is due, and when time alone changes what is
+/// allowed. An unchanged cluster costs nothing.
 #[derive(Debug)]
 pub struct DisruptionLoop {
     context: Context,
     disruption: Disruption,
     queue: Arc<Queue<Cluster>>,
-    /// How long the last look took, in milliseconds.
+    /// The duration of the last pass, in milliseconds.
     took: AtomicU64,
 }
 
-/// The one thing to look at.
+/// The key of the single queue entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cluster;
 
@@ -104,7 +107,7 @@ impl fmt::Display for Cluster {
 }
 
 impl DisruptionLoop {
-    /// Proposes and begins commands.
+    /// A loop that proposes and begins commands.
     pub fn new(context: Context, disruption: Disruption) -> Self {
         let queue = Arc::new(Queue::new(context.clock.clone(), Self::BACKOFF));
         queue.add(Cluster);
@@ -133,7 +136,7 @@ impl Controller for DisruptionLoop {
 
     async fn reconcile(&self, _key: &Cluster) -> Result<Next, Trouble> {
         self.not_stale(&MARKED)?;
-        // What cannot be read is told where it was noticed, and its mending is a change that matters.
+        // The unreadable object was reported by its feed, and its repair is a relevant change.
         if self.sure_of_marks().is_err() {
             return Ok(Next::After(REFRESH));
         }
@@ -152,7 +155,7 @@ impl Controller for DisruptionLoop {
             let validate = move || (look.validate(&settings.planner), look);
             let (validated, rest) = offload(&self.context.liveness, Self::NAME, validate).await;
             look = rest;
-            // At once: the search may take as long as it takes for what was just looked at to be otherwise.
+            // At once: the search may take so long that the validation is outdated.
             self.settle(validated);
         }
         let settings = Arc::clone(&self.context.settings);
@@ -164,13 +167,13 @@ impl Controller for DisruptionLoop {
 }
 
 impl DisruptionLoop {
-    /// Looks at the cluster after a while, and not before the last look is long enough ago.
+    /// Schedules a pass after this wait, and not before the rest is over.
     fn look_after(&self, wait: Duration) {
         let rest = Duration::from_millis(self.took.load(Ordering::Relaxed)) * REST;
         self.queue.add_after(Cluster, rest.max(wait));
     }
 
-    /// Whether what is known of these kinds is what there is.
+    /// Whether the cache of these kinds is up to date.
     fn not_stale(&self, kinds: &[&str]) -> Result<(), Trouble> {
         match self.context.feeds.missing_of(kinds) {
             None => Ok(()),
@@ -180,7 +183,7 @@ impl DisruptionLoop {
         }
     }
 
-    /// Takes note of an instance that had to be made again.
+    /// Remembers an instance that had to be created again.
     fn learn(&self, change: &Change) {
         let Change::NodeClaim(diff) = change else { return };
         let (false, Some(claim)) = (diff.initial, &diff.new) else { return };
@@ -203,7 +206,7 @@ impl DisruptionLoop {
         }
     }
 
-    /// Carries on what another process has begun.
+    /// Takes over the commands that another process began.
     fn adopt(&self) {
         let (found, unreadable) = self.context.cache.read(|world| {
             let claims = world.node_claims.values().map(|claim| &**claim);
@@ -217,7 +220,8 @@ impl DisruptionLoop {
         }
     }
 
-    /// Takes marks from instances that are in no command and stay. One that keeps its marks keeps nobody else.
+    /// Removes marks from instances that are in no command and stay. A failure with one does not
+    /// stop the others.
     async fn clean(&self) {
         let commands = &self.disruption.commands;
         let stale = self.context.cache.read(|world| stale(&self.context, world, commands));
@@ -243,7 +247,8 @@ impl DisruptionLoop {
         })
     }
 
-    /// Tells those whose wish not to be disrupted does not mean what they expect, before it matters.
+    /// Reports do-not-disrupt annotations that do not mean what their author expects, before that
+    /// matters.
     fn tell_of_wishes(&self) {
         let events = self.context.cache.read(|world| wishes::unclear(&self.context, world));
         for event in events {
@@ -277,7 +282,7 @@ impl DisruptionLoop {
         Look { input, live, nominated, waiting, due, now }
     }
 
-    /// Instances that commands which were begun have made: pods are about to come to them.
+    /// Replacements of begun commands: pods are about to arrive on them.
     fn spoken_for(&self) -> BTreeSet<String> {
         let coming = self.disruption.commands.coming();
         self.context.cache.read(|world| {
@@ -286,9 +291,9 @@ impl DisruptionLoop {
         })
     }
 
-    /// Every method was asked, so the look is each one's.
+    /// Reports the duration for every method, because one pass covers all methods.
     ///
-    /// COMPAT: upstream looks anew for each method.
+    /// COMPAT: upstream runs one pass for each method.
     fn measure(&self, took: Duration) {
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.took.store(millis, Ordering::Relaxed);
@@ -301,7 +306,7 @@ impl DisruptionLoop {
         }
     }
 
-    /// Begins the proposals that hold, and tells why others do not.
+    /// Begins the proposals that are still valid, and reports why others are not.
     fn settle(&self, validated: Vec<Validated>) {
         for (command, verdict) in validated {
             match verdict {
@@ -314,7 +319,7 @@ impl DisruptionLoop {
         }
     }
 
-    /// Does what a look has come to; answers how long it is until the next one is due.
+    /// Applies the result of a pass; returns how long it is until the next one.
     fn act(&self, found: Found) -> Duration {
         let Found { disruptions, fleet, look_again } = found;
         telling::looked(&self.context, &disruptions, &fleet);
@@ -334,13 +339,13 @@ impl DisruptionLoop {
         due.chain(look_again).fold(REFRESH, Duration::min)
     }
 
-    /// What cannot be read is not absent: a mark that is not seen would stay.
+    /// Unreadable is not absent: the marks of an unreadable object would stay.
     fn sure_of_marks(&self) -> Result<(), Trouble> {
         self.context.sure_of::<Node>()?;
         self.context.sure_of::<NodeClaim>()
     }
 
-    /// What cannot be read is not absent: a node would look empty without its unreadable pod.
+    /// Unreadable is not absent: a node would look empty without its unreadable pod.
     fn sure_of_facts(&self) -> Result<(), Trouble> {
         self.context.sure_of::<Pod>()?;
         self.context.sure_of::<NodePool>()?;
@@ -379,8 +384,8 @@ impl DisruptionLoop {
         Ok(())
     }
 
-    /// Room within the limits of static pools for the replacements of a command. The pool itself may
-    /// make instances in the same moment, and both stay within the limit together.
+    /// Reserves room within the limits of static pools for the replacements of a command. The
+    /// static pool may create instances at the same time, and both must stay within the limit.
     fn places(&self, command: &Command) -> Result<Vec<Reserved>, String> {
         if command.method != Method::StaticDrift {
             return Ok(Vec::new());
@@ -408,13 +413,13 @@ impl DisruptionLoop {
         self.propose_the_rest();
     }
 
-    /// What is left of a command that is not carried out is proposed at once, if it still makes sense.
+    /// Soon proposes the rest of a dropped command, if that is still useful.
     fn propose_the_rest(&self) {
         self.queue.add_after(Cluster, SETTLE);
     }
 }
 
-/// How long it is until a moment.
+/// The time until a moment.
 fn until(moment: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(moment.duration_since(now)).unwrap_or_default()
 }

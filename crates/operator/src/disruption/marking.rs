@@ -1,4 +1,4 @@
-//! Marks of candidates: the command on the claim, the taint on the node, the condition.
+//! The marks of a candidate: the command on its claim, the taint on its node, and the condition.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::{
     world::World,
 };
 
-/// A claim and its node, as far as they are there.
+/// A claim and its node, as far as they exist.
 #[derive(Debug, Clone)]
 pub(super) struct Marked {
     pub(super) claim: Arc<NodeClaim>,
     pub(super) node: Option<Arc<Node>>,
 }
 
-/// A candidate as it is now; nothing if it is gone.
+/// The current state of a candidate; none if it is gone.
 pub(super) fn find(world: &World, candidate: &Going) -> Option<Marked> {
     let claim = world.node_claims.named(&candidate.node_claim)?;
     (uid(&claim.metadata) == candidate.uid).then(|| with_node(world, claim))
@@ -35,7 +35,7 @@ pub(super) fn find(world: &World, candidate: &Going) -> Option<Marked> {
 
 fn with_node(world: &World, claim: &Arc<NodeClaim>) -> Marked {
     let nodes = provider_id(claim).into_iter().flat_map(|id| world.nodes_of(id));
-    // Of several nodes it is the one that has registered.
+    // Of several nodes, the registered one.
     let node = nodes.min_by_key(|node| Some(name(&node.metadata)) != node_name(claim));
     Marked { claim: Arc::clone(claim), node: node.cloned() }
 }
@@ -45,21 +45,21 @@ impl Marked {
         is_deleting(&*self.claim)
     }
 
-    /// Both, for whoever looks at either.
+    /// The claim and the node, so that events appear on both.
     pub(super) fn subjects(&self) -> impl Iterator<Item = Subject> {
         let node = self.node.as_ref().map(|node| Subject::of(&**node));
         node.into_iter().chain([Subject::of(&*self.claim)])
     }
 
-    /// Whether it is marked as part of a command in every way.
+    /// Whether it has every mark of a command.
     pub(super) fn is_marked_by(&self, command: &Record) -> bool {
         record::id_on(&self.claim).is_some_and(|id| id == command.id)
             && self.node.as_ref().is_none_or(|node| is_disrupted(node))
             && self.claim.holds(DISRUPTION_REASON)
     }
 
-    /// Marks it as part of a command. The command is written first: whatever else is found on a
-    /// claim or its node can be traced to it.
+    /// Marks it as part of a command. The command is written first, so that every other mark can be
+    /// traced to it.
     pub(super) async fn mark(
         self,
         context: &Context,
@@ -73,7 +73,8 @@ impl Marked {
             .annotations
             .get_or_insert_default()
             .insert(DISRUPTION_COMMAND.to_owned(), text);
-        // What is written counts only for a claim that nobody is deleting meanwhile.
+        // The write requires the version that was read, so it fails if the claim is being deleted
+        // meanwhile.
         let written = context.cluster.patch(&*self.claim, &claim, Lock::Version).await?;
         let claim = written.unwrap_or(claim);
         if let Some(node) = &self.node {
@@ -84,14 +85,14 @@ impl Marked {
         let mut said = claim.clone();
         let reason = command.reason.as_str();
         let mut conditions = said.conditions_mut(context.now());
-        // COMPAT: Karpenter repeats the reason here, and says why in its log alone.
+        // COMPAT: Karpenter repeats the reason here, and writes the cause only to its log.
         conditions.set(DISRUPTION_REASON, Status::True, reason, command.told());
         context.cluster.patch_status(&claim, &said, Lock::Version).await?;
         Ok(())
     }
 
-    /// Takes every mark from it. The command goes last, so that whoever is interrupted begins again.
-    /// What is gone or being deleted meanwhile keeps what it has.
+    /// Removes every mark. The command is removed last, so that an interrupted removal starts
+    /// again. Objects that are gone or being deleted keep their marks.
     pub(super) async fn unmark(self, context: &Context) -> Result<(), Trouble> {
         let unmarked = self.take_marks(context).await;
         match unmarked {
@@ -119,7 +120,7 @@ impl Marked {
     }
 }
 
-/// Takes the command from a claim that is not part of it any more.
+/// Removes the command from a claim that is no longer part of it.
 pub(super) async fn take_command(context: &Context, claim: &NodeClaim) -> Result<(), Trouble> {
     let mut without = claim.clone();
     if let Some(annotations) = &mut without.metadata.annotations {
@@ -131,12 +132,12 @@ pub(super) async fn take_command(context: &Context, claim: &NodeClaim) -> Result
     }
 }
 
-/// Claims of ours that carry marks although they are in no command and not leaving, with their
-/// nodes. Of a node without a claim nobody knows whether it leaves.
+/// Joiner's claims that have marks without a command and that stay, with their nodes. A node
+/// without a claim is left out: it is unknown whether it leaves.
 pub(super) fn stale(context: &Context, world: &World, commands: &Commands) -> Vec<Marked> {
     let ours = world.node_claims.values().filter(|claim| context.provider_of(claim).is_some());
     let leaves = |claim: &NodeClaim| is_deleting(claim) || claim.holds(INSTANCE_TERMINATING);
-    // The reason of a reboot belongs to it until it is over.
+    // During a reboot the reason on the claim belongs to the reboot.
     let staying = ours.filter(|claim| !leaves(claim) && !claim.holds(REBOOTING));
     let instances = staying.map(|claim| with_node(world, claim));
     let carries_marks = |instance: &Marked| {

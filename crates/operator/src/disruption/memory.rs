@@ -24,7 +24,7 @@ const HELD: Growth =
 const FAILED: Growth =
     Growth { first: SignedDuration::from_mins(1), longest: SignedDuration::from_mins(10) };
 
-/// A time that doubles.
+/// A delay that doubles.
 #[derive(Debug, Clone, Copy)]
 struct Growth {
     first: SignedDuration,
@@ -32,7 +32,7 @@ struct Growth {
 }
 
 impl Growth {
-    /// How long it is the `times`-th time, from 1.
+    /// The delay after the `times`-th time in a row, from 1.
     fn after(self, times: u32) -> SignedDuration {
         let doubled = 2_i32
             .checked_pow(times.saturating_sub(1))
@@ -41,17 +41,17 @@ impl Growth {
     }
 }
 
-/// A pool and a type: which instances a move was about.
+/// A pool and an instance type: the kind of instance that a move was about.
 type Kind = (String, String);
 
-/// Consolidations that were made, and kinds of them that are not made for a while.
+/// Past consolidations, and the kinds of moves that are held back for a while.
 #[derive(Debug, Default)]
 pub struct Moves {
     made: BTreeMap<Kind, Made>,
     held: BTreeMap<Kind, Held>,
 }
 
-/// When instances of a kind were removed, and made again.
+/// When instances of a kind were removed, and created again.
 #[derive(Debug, Clone, Default)]
 struct Made {
     removed: Vec<Timestamp>,
@@ -59,12 +59,13 @@ struct Made {
 }
 
 impl Made {
-    /// A move of many instances may leave a pod over that needs one of them again, and has still been good.
+    /// Whether the move is undone. A move of many instances may leave a pod over that needs one of
+    /// them again, and was still good.
     fn is_undone(&self) -> bool {
         !self.removed.is_empty() && self.again.len() * UNDONE_SHARE >= self.removed.len()
     }
 
-    /// Forgets what was too long ago.
+    /// Removes entries that are too old.
     fn tidy(&mut self, now: Timestamp) {
         for times in [&mut self.removed, &mut self.again] {
             times.retain(|at| now.duration_since(*at) <= UNDONE_WITHIN);
@@ -82,7 +83,8 @@ struct Held {
 }
 
 impl Moves {
-    /// An instance is removed because its pods fit elsewhere or on something cheaper.
+    /// Records that an instance was removed because its pods fit elsewhere or on a cheaper
+    /// instance.
     pub fn made(&mut self, pool: &str, instance_type: &str, now: Timestamp) {
         self.made.entry(kind(pool, instance_type)).or_default().removed.push(now);
         if let Some(held) = self.held.get_mut(&kind(pool, instance_type)) {
@@ -90,7 +92,8 @@ impl Moves {
         }
     }
 
-    /// An instance of this kind was made because pods wait. Answers whether that undoes a move.
+    /// Records that an instance of this kind was created for pending pods. Returns whether that
+    /// undoes a move.
     pub fn provisioned(&mut self, pool: &str, instance_type: &str, now: Timestamp) -> bool {
         let kind = kind(pool, instance_type);
         let is_undone = self.made.get_mut(&kind).is_some_and(|made| {
@@ -99,7 +102,7 @@ impl Moves {
             made.is_undone()
         });
         if is_undone {
-            // Several instances made for one burst of pods undo a move once.
+            // Several instances for one burst of pods undo a move only once.
             self.made.remove(&kind);
             let held = self.held.entry(kind).or_default();
             held.undone += 1;
@@ -108,14 +111,14 @@ impl Moves {
         is_undone
     }
 
-    /// An instance of this kind was to be replaced, and what was to replace it has failed.
+    /// Records that the replacement of an instance of this kind has failed.
     pub fn failed(&mut self, pool: &str, instance_type: &str, now: Timestamp) {
         let held = self.held.entry(kind(pool, instance_type)).or_default();
         held.failed += 1;
         held.until = held.until.max(now + FAILED.after(held.failed));
     }
 
-    /// Which moves are held back now.
+    /// The moves that are held back now.
     pub fn held_back(&self, now: Timestamp) -> Vec<HeldMove> {
         let held = self.held.iter().filter(|(_, held)| held.until > now);
         held.map(|((pool, instance_type), held)| HeldMove {
@@ -126,13 +129,13 @@ impl Moves {
         .collect()
     }
 
-    /// Forgets what does not matter any more.
+    /// Removes entries that no longer matter.
     pub fn tidy(&mut self, now: Timestamp) {
         self.made.retain(|_, made| {
             made.tidy(now);
             !made.removed.is_empty()
         });
-        // A kind of move that has been good for as long as the longest wait starts anew.
+        // A kind of move starts anew if it was good for as long as the longest delay.
         self.held.retain(|_, held| now.duration_since(held.until) <= HELD.longest);
     }
 }
@@ -141,7 +144,7 @@ fn kind(pool: &str, instance_type: &str) -> Kind {
     (pool.to_owned(), instance_type.to_owned())
 }
 
-/// Pools whose drifted instances are left alone for a while, because replacing one has failed.
+/// Pools whose drifted instances are left alone for a while, because a replacement failed.
 #[derive(Debug, Default)]
 pub struct DriftBackoff(BTreeMap<String, Failed>);
 
@@ -152,9 +155,9 @@ struct Failed {
 }
 
 impl DriftBackoff {
-    /// A replacement of a drifted instance has failed. `chance` spreads out pools that fail together:
-    /// half of the time is fixed, half is by chance. What fails while the pool is left alone anyway
-    /// was begun before, and does not count again.
+    /// Records a failed replacement of a drifted instance. Half of the delay is fixed and half
+    /// follows `chance`, which spreads pools that fail together. A failure during the delay was
+    /// begun before it, and does not count again.
     pub fn failed(&mut self, pool: &str, now: Timestamp, chance: u64) {
         let failed = self.0.entry(pool.to_owned()).or_default();
         if failed.resumes > now {
@@ -168,28 +171,29 @@ impl DriftBackoff {
         failed.resumes = now + half + by_chance;
     }
 
-    /// A drifted instance of the pool was replaced.
+    /// Records that a drifted instance of the pool was replaced.
     pub fn succeeded(&mut self, pool: &str) {
         self.0.remove(pool);
     }
 
-    /// Forgets pools in which nothing has failed for as long as anything is held back at most. Some of them are gone.
+    /// Removes pools without a failure for as long as the longest delay. Some of them no longer
+    /// exist.
     pub fn tidy(&mut self, now: Timestamp) {
         self.0.retain(|_, failed| now.duration_since(failed.resumes) <= HELD.longest);
     }
 
-    /// Until when the drifted instances of each pool are left alone.
+    /// The end of each pool's delay.
     pub fn resumes(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
         let waiting = self.0.iter().filter(|(_, failed)| failed.resumes > now);
         waiting.map(|(pool, failed)| (pool.clone(), failed.resumes)).collect()
     }
 }
 
-/// Pools that have been restless at every look, and since when.
+/// Pools that were restless in every pass, and since when.
 #[derive(Debug, Default)]
 pub struct Unrest(BTreeMap<String, RestlessTime>);
 
-/// When a pool was first and last seen to be restless.
+/// When a pool was first and last restless.
 #[derive(Debug, Clone, Copy)]
 struct RestlessTime {
     first: Timestamp,
@@ -197,7 +201,7 @@ struct RestlessTime {
 }
 
 impl Unrest {
-    /// A look has found these pools restless, and no other.
+    /// Records that a pass found exactly these pools restless.
     pub fn seen(&mut self, restless: &[Restless], now: Timestamp) {
         for Restless { node_pool, .. } in restless {
             let time =
@@ -207,7 +211,7 @@ impl Unrest {
         self.0.retain(|_, time| now.duration_since(time.last) <= SETTLED_AFTER);
     }
 
-    /// Since when each of them is.
+    /// Since when each pool is restless.
     pub fn since(&self) -> BTreeMap<String, Timestamp> {
         self.0.iter().map(|(pool, time)| (pool.clone(), time.first)).collect()
     }

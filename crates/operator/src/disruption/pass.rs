@@ -1,5 +1,5 @@
-//! One look at a cluster: which proposals still hold, and what else there is to propose. A pure
-//! function of what was seen.
+//! One disruption pass: which proposals are still valid, and what else to propose. A pure function
+//! of its input.
 
 use std::collections::BTreeMap;
 
@@ -16,34 +16,34 @@ use crate::{
     settings::PlannerSettings,
 };
 
-/// What a look needs to know.
+/// The input of a pass.
 #[derive(Debug)]
 pub struct Look {
     /// The cluster.
     pub input: Input,
-    /// What objects do not tell. Instances of commands that were begun are queued.
+    /// State that objects do not show. Instances of begun commands are queued.
     pub live: Live,
-    /// Until when pods are expected on instances.
+    /// The end of each instance's nomination.
     pub nominated: BTreeMap<String, Timestamp>,
     /// Proposals that are not due yet.
     pub waiting: Vec<Command>,
-    /// Proposals that are looked at once more.
+    /// Proposals that are due for validation.
     pub due: Vec<Command>,
     /// The time.
     pub now: Timestamp,
 }
 
-/// A proposal that was due, and what is left of it.
+/// A proposal that was due, and the part of it that is still valid.
 pub type Validated = (Command, Result<Command, Rejected>);
 
-/// What comes of a look.
+/// The result of a pass.
 #[derive(Debug)]
 pub struct Found {
-    /// What else there is to do, and why the rest stays.
+    /// The commands to propose, and why other instances stay.
     pub disruptions: Disruptions,
-    /// What pools allow.
+    /// The pools and what their budgets allow.
     pub fleet: Fleet,
-    /// When time alone may change the answer.
+    /// When time alone may change the result.
     pub look_again: Option<Timestamp>,
 }
 
@@ -54,16 +54,16 @@ struct Picture {
 }
 
 impl Look {
-    /// Whether there are proposals to look at once more.
+    /// Whether proposals are due for validation.
     pub fn has_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Looks at the proposals that are due once more. Those that hold are to be begun: they are part of what everything
-    /// else is judged by from here on.
+    /// Validates the proposals that are due. Valid ones will begin, so they count in every later
+    /// decision.
     ///
-    /// Proposals that still wait were made after those that are due, and as if those had been carried out. They are
-    /// nothing against them: an instance that goes does not keep its place for pods of one that goes later.
+    /// Proposals that are not due never block due ones: they were made later, on the assumption
+    /// that the due ones are carried out.
     pub fn validate(&mut self, settings: &PlannerSettings) -> Vec<Validated> {
         let due = std::mem::take(&mut self.due);
         let Picture { snapshot, fleet } = self.picture(settings);
@@ -73,8 +73,8 @@ impl Look {
         due.into_iter().zip(verdicts).collect()
     }
 
-    /// Looks for more. A command that will be carried out is part of what everything else is judged by: its instances leave,
-    /// and where their pods go, others do not leave.
+    /// Searches for more commands. A command that will be executed counts as done: its instances
+    /// leave, and the instances that receive its pods stay.
     pub fn search(mut self, settings: &PlannerSettings) -> Found {
         for command in std::mem::take(&mut self.waiting) {
             self.take(&command);
@@ -86,7 +86,7 @@ impl Look {
         Found { disruptions, fleet, look_again }
     }
 
-    /// A command is carried out, or will be.
+    /// Counts a command as carried out.
     fn take(&mut self, command: &Command) {
         let going = command.candidates.iter().map(|candidate| candidate.node_claim.clone());
         self.live.queued.extend(going);
@@ -102,7 +102,8 @@ impl Look {
         Picture { snapshot, fleet }
     }
 
-    /// When a budget opens, what is held back is free again, what protects a pod ends, or a pool was waited for long enough.
+    /// The next moment at which a budget opens, a hold or a pod's protection ends, or a pool's
+    /// waiting time is over.
     fn look_again(&self, disruptions: &Disruptions, fleet: &Fleet) -> Option<Timestamp> {
         let opens = disruptions.allowances.iter().filter_map(|allowance| allowance.opens);
         let held = fleet.held_back.iter().map(|held| held.until);

@@ -1,4 +1,4 @@
-//! Somebody has asked that instances be left alone.
+//! Pauses of disruption.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -8,11 +8,12 @@ use k8s_openapi::api::core::v1::Namespace;
 
 use crate::{context::Context, index::fleet::pause, trouble::Trouble, world::World};
 
-/// How often it is looked whether a pause is over, by those to whom nobody tells it.
+/// How often controllers check for the end of a pause that no watch event announces. The value was
+/// chosen and not measured separately.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_mins(1);
 
-/// Whether a pause would be known; otherwise says so of who has to wait. An instance that is to go can wait, and what was
-/// deleted against a pause does not come back.
+/// Fails unless a pause would be visible; the error names the object that waits. A removal can
+/// wait, but a deletion against a pause cannot be undone.
 pub(crate) fn sure_of_pauses(context: &Context, waits: impl fmt::Display) -> Result<(), Trouble> {
     if let Some(missing) = context.feeds.missing_of(&["nodepools", "namespaces"]) {
         return Err(Trouble::Object(format!("{waits} because of stale facts: {missing}")));
@@ -21,15 +22,15 @@ pub(crate) fn sure_of_pauses(context: &Context, waits: impl fmt::Display) -> Res
     context.sure_of::<Namespace>()
 }
 
-/// Who may pause the removal of instances: a pool's owner for the pool, and whoever may write to one namespace for all.
+/// The sources of a pause: an annotation of the pool, or of one namespace for all pools.
 #[derive(Debug, Clone)]
 pub struct Pause {
-    /// The namespace that the lease lives in.
+    /// The namespace of the lease.
     namespace: Arc<str>,
 }
 
 impl Pause {
-    /// An annotation of this namespace pauses everything.
+    /// Pauses come from pools and from the annotation of this namespace.
     pub fn by(namespace: &str) -> Self {
         Self { namespace: namespace.into() }
     }
@@ -39,7 +40,7 @@ impl Pause {
         &self.namespace
     }
 
-    /// Who has paused the removal of instances of one of these pools, or of all, if somebody has.
+    /// The pause that covers one of these pools, if there is one.
     pub(crate) fn of<'p>(
         &self,
         world: &World,

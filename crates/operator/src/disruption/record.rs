@@ -1,8 +1,8 @@
-//! A command as it is written on claims, for whoever acts next.
+//! A command as it is recorded on claims, for the next process.
 //!
-//! A replacement carries the whole command. A candidate carries the same with itself as the only
-//! candidate: thousands can go at once, and a list of all of them on each would be too much for the
-//! API server. What is found under one id is put together again.
+//! A replacement carries the whole command. A candidate carries only itself as candidate: a command
+//! may have thousands, and the full list on each would overload the API server. Records with the
+//! same id are merged.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -17,7 +17,7 @@ use crate::{
     marks::DISRUPTION_COMMAND,
 };
 
-/// What tells commands apart.
+/// The unique id of a command.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CommandId(pub String);
 
@@ -31,57 +31,57 @@ impl fmt::Display for CommandId {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// Which one.
+    /// The command's id.
     pub id: CommandId,
-    /// Who proposed it.
+    /// The method that proposed it.
     pub method: Method,
-    /// What budgets call it.
+    /// The reason that budgets count it under.
     pub reason: DisruptionReason,
-    /// Whether instances come before instances go.
+    /// Whether replacements are created first.
     pub decision: Decision,
-    /// The instances that go.
+    /// The instances to remove.
     pub candidates: Vec<Going>,
-    /// The names of the claims that come first.
+    /// The names of the replacement claims.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replacements: Vec<String>,
-    /// When it was begun.
+    /// When it began.
     pub begun: Time,
-    /// Why, in a sentence for people. It is not written with the command: whoever takes the command
-    /// over says the reason's word instead.
+    /// The cause, in a sentence. It is not recorded: a process that takes the command over shows
+    /// the reason instead.
     #[serde(skip)]
     pub why: String,
 }
 
-/// An instance that goes: this very one, not another of its name.
+/// An instance to remove. The UID excludes a later object of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Going {
     /// Its claim.
     pub node_claim: String,
-    /// The identity of its claim.
+    /// The UID of its claim.
     pub uid: String,
-    /// Its Node.
+    /// The name of its Node.
     pub node: String,
 }
 
 impl Record {
-    /// When it was begun.
+    /// When it began.
     pub fn begun(&self) -> Timestamp {
         self.begun.0
     }
 
-    /// Why an instance goes, for people.
+    /// The cause as users read it.
     pub fn told(&self) -> &str {
         if self.why.is_empty() { self.reason.as_str() } else { &self.why }
     }
 
-    /// What a replacement carries.
+    /// The text on a replacement.
     pub fn text(&self) -> String {
-        // Names, words and times can always be written.
+        // Names, words and times always serialize.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What a candidate carries.
+    /// The text on a candidate.
     pub fn text_for(&self, candidate: &Going) -> String {
         Self { candidates: vec![candidate.clone()], ..self.clone() }.text()
     }
@@ -92,14 +92,14 @@ pub fn id_on(claim: &NodeClaim) -> Option<CommandId> {
     read(claim)?.ok().map(|record| record.id)
 }
 
-/// The command that a claim is part of: as it is written, or why it cannot be read.
+/// The command that a claim is part of, or why it cannot be read.
 fn read(claim: &NodeClaim) -> Option<Result<Record, serde_json::Error>> {
     let text = claim.metadata.annotations.as_ref()?.get(DISRUPTION_COMMAND)?;
     Some(serde_json::from_str(text))
 }
 
-/// The commands that claims tell of, put together, and claims whose command cannot be read. Claims
-/// that are being deleted have nothing more to tell: for them the command is over.
+/// The merged commands of these claims, and the claims whose command is unreadable. Claims that are
+/// being deleted are skipped: their command is over.
 pub fn found<'c>(
     claims: impl Iterator<Item = &'c NodeClaim>,
 ) -> (BTreeMap<CommandId, Record>, Vec<String>) {

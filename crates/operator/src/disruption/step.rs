@@ -1,97 +1,97 @@
-//! What to do next about a command that was begun: a pure function of what there is to see.
+//! The next step of a begun command: a pure function of the observed state.
 
 use std::fmt;
 
 use jiff::Timestamp;
 use joiner_core::disruption::Paused;
 
-/// What there is to see of a candidate.
+/// The observed state of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Candidate {
-    /// It is there, but not marked as part of this command in every way.
+    /// It exists, but lacks a mark of this command.
     Unmarked,
-    /// It is there and marked.
+    /// It exists with all marks.
     Marked,
     /// It is being deleted, or gone.
     Leaves,
 }
 
-/// What there is to see of a replacement.
+/// The observed state of a replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replacement {
-    /// It was not made yet, and it is known how.
+    /// It is not created yet, and its plan is known.
     ToBeMade,
-    /// It is there and not ready for pods, which it has to be by then.
+    /// It exists and has until then to be initialized.
     Comes(Timestamp),
-    /// It is ready for pods.
+    /// It is initialized.
     Ready,
     /// It is being deleted, or gone.
     Lost,
-    /// It is not there, and nobody here has ever seen it.
+    /// It does not exist, and this process never observed it.
     NeverSeen,
 }
 
 /// A command and its claims at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
-    /// Its candidates.
+    /// The candidates, by name.
     pub candidates: Vec<(String, Candidate)>,
-    /// Its replacements.
+    /// The replacements, by name.
     pub replacements: Vec<(String, Replacement)>,
-    /// Whether this process began it, and so knows that everything was looked at a moment ago.
+    /// Whether this process began it, and so has just validated it.
     pub begun_here: bool,
-    /// Whether candidates are being deleted already because of it.
+    /// Whether the deletion of its candidates has begun.
     pub deleting: bool,
-    /// Who has paused the removal of instances, if somebody has.
+    /// The pause that covers it, if there is one.
     pub paused: Option<Paused>,
-    /// Until when its candidates have to be marked and its replacements made.
+    /// The deadline for the marks and for creating the replacements.
     pub start_by: Timestamp,
-    /// Until when all of its replacements have to be ready: the latest of their times.
+    /// The deadline for all replacements to be initialized: the latest of their deadlines.
     pub ready_by: Timestamp,
-    /// Until when its candidates have to leave.
+    /// The deadline for its candidates to leave.
     pub leave_by: Timestamp,
     /// The time.
     pub now: Timestamp,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Mark these candidates.
     Mark(Vec<String>),
     /// Make these replacements.
     Make(Vec<String>),
-    /// Wait for these replacements, until the first of them is late.
+    /// Wait for these replacements, until the earliest of their deadlines.
     Wait(Vec<String>, Timestamp),
     /// Delete these candidates.
     Delete(Vec<String>),
-    /// Nothing is left to do.
+    /// The command is done.
     Finish,
-    /// Take everything back.
+    /// Take the command back.
     TakeBack(Cause),
 }
 
 /// Why a command is taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// A replacement is gone before it was ready.
+    /// A replacement vanished before it was ready.
     ReplacementLost(String),
-    /// A replacement is not ready in time.
+    /// A replacement exceeded its deadline.
     TooLate(Vec<String>),
-    /// A replacement cannot be made.
+    /// A replacement cannot be created.
     NotMade(String),
-    /// Candidates could not be marked or replacements made in time.
+    /// Marks or replacements exceeded their deadline.
     NotStarted,
-    /// A candidate could not be deleted in time.
+    /// A candidate was not deleted before the deadline.
     NotDeleted,
-    /// The process that began it ended before it was done, and what was decided does not count any more.
+    /// The process that began it ended, and its decision is outdated.
     Interrupted,
-    /// Somebody has paused the removal of instances.
+    /// Disruption is paused.
     Paused(Paused),
 }
 
 impl Cause {
-    /// Whether the command failed for a reason that the next of its kind may well meet too.
+    /// Whether the next command of its kind would probably fail for the same reason.
     pub fn is_failure(&self) -> bool {
         match self {
             Self::ReplacementLost(_) | Self::TooLate(_) | Self::NotMade(_) | Self::NotDeleted => {
@@ -134,11 +134,12 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What to do next.
+/// The next step.
 ///
-/// Nothing is deleted before every candidate is marked and every replacement ready; only where no replacement is needed
-/// those that are marked go in the end without the others. And nothing is deleted on the word of a process that has ended:
-/// what such a one has prepared in full is carried on while it is no older than it could be here, all else is taken back.
+/// Candidates are deleted only when all are marked and every replacement is ready. There is one
+/// exception: without replacements, the marked candidates go alone once the deadline is over. A
+/// fully prepared command of an ended process continues while it is as recent as one of this
+/// process could be. All other commands of an ended process are taken back.
 pub fn decide(seen: &Seen) -> Step {
     let names = |wanted: Candidate| -> Vec<String> {
         let of_kind = seen.candidates.iter().filter(|(_, candidate)| *candidate == wanted);
@@ -167,7 +168,7 @@ pub fn decide(seen: &Seen) -> Step {
     let is_under_way = to_be_made.is_empty() && !seen.replacements.is_empty();
     let start_by = if is_under_way { seen.ready_by } else { seen.start_by };
     if !(unmarked.is_empty() && to_be_made.is_empty()) && seen.now >= start_by {
-        // Instances that need no replacement do not wait for one that cannot be marked.
+        // Instances without replacements do not wait for one that cannot be marked.
         return if seen.replacements.is_empty() && !marked.is_empty() {
             delete(seen, marked)
         } else {
@@ -200,8 +201,8 @@ pub fn decide(seen: &Seen) -> Step {
     Step::Wait(coming().map(|(name, _)| name).collect(), first_end)
 }
 
-/// Deletes candidates, unless these could not be deleted for too long: then they are of more use unmarked, whether others
-/// have left or not.
+/// Deletes candidates. If the deadline is over, the command is taken back: remaining candidates are
+/// more useful unmarked.
 fn delete(seen: &Seen, marked: Vec<String>) -> Step {
     if seen.now >= seen.leave_by {
         return Step::TakeBack(Cause::NotDeleted);

@@ -1,4 +1,4 @@
-//! What is told of commands: to those who look at nodes and claims, to dashboards, and to the log.
+//! Reports commands: events on nodes and claims, metrics, and the log.
 
 use std::{
     borrow::Cow,
@@ -26,23 +26,23 @@ use crate::{
     provisioning::telling::{pod_subject, tell_made},
 };
 
-/// The name by which the log calls it.
+/// The controller's name in the log.
 const CONTROLLER: &str = "disruption";
 
-/// A command in a line, as events have it: `replace: [node-a] -> [1 replacement]`.
+/// A command in one line, as events show it: `replace: [node-a] -> [1 replacement]`.
 pub(super) fn short(command: &Command) -> String {
     let nodes: Vec<&str> = command.candidates.iter().map(|it| it.node.as_str()).collect();
     in_a_line(command.decision, "", &nodes, command.replacements.len())
 }
 
-/// The same for one of its instances.
+/// The same line for one of its instances.
 fn short_for(command: &Command, node: &str) -> String {
     let all = command.candidates.len();
     let part = if all > 1 { format!(" (part of {all}-node consolidation)") } else { String::new() };
     in_a_line(command.decision, "", &[node], command.replacements.len()) + &part
 }
 
-/// The same with everything, as the log has it.
+/// The full line for the log.
 fn long(command: &Command, record: &Record) -> String {
     let nodes: Vec<&str> = record.candidates.iter().map(|it| it.node.as_str()).collect();
     let pools: BTreeSet<&str> = pools_of(command).collect();
@@ -73,7 +73,7 @@ pub(super) fn node_names(record: &Record) -> String {
     nodes.join(", ")
 }
 
-/// What metrics call a reason.
+/// A reason as metrics write it.
 fn lower(reason: DisruptionReason) -> &'static str {
     match reason {
         DisruptionReason::Underutilized => "underutilized",
@@ -83,7 +83,7 @@ fn lower(reason: DisruptionReason) -> &'static str {
     }
 }
 
-/// What metrics call a decision.
+/// A decision as metrics write it.
 fn decision_word(decision: Decision) -> &'static str {
     match decision {
         Decision::Delete => "delete",
@@ -100,7 +100,7 @@ fn policy_word(policy: ConsolidationPolicy) -> &'static str {
     }
 }
 
-/// The node and the claim of an instance, as far as they are there.
+/// The node and the claim of an instance, as far as they exist.
 fn subjects(context: &Context, node: &str, claim: &str) -> Vec<Subject> {
     context.cache.read(|world| {
         let node = world.nodes.named(node).map(|node| Subject::of(&**node));
@@ -113,8 +113,8 @@ fn pool_subject(context: &Context, pool: &str) -> Option<Subject> {
     context.cache.read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)))
 }
 
-/// Tells of instances of ours that several nodes say they are: none of them is a candidate, and somebody has to say which
-/// node is wrong.
+/// Reports Joiner's instances that several nodes name. None of them is a candidate until a user
+/// removes the wrong node.
 pub(super) fn shared_instances(context: &Context) {
     let is_meant =
         |claim: &NodeClaim| context.provider_of(claim).is_some() && !claims::is_deleting(claim);
@@ -138,17 +138,16 @@ pub(super) fn shared_instances(context: &Context) {
     }
 }
 
-/// Tells what a look has come to: how many instances could go, what budgets allow, and why instances
-/// stay.
+/// Reports a pass: how many instances are eligible, what budgets allow, and why instances stay.
 pub(super) fn looked(context: &Context, disruptions: &Disruptions, fleet: &Fleet) {
     eligible(context, &disruptions.eligible);
     allowances(context, &disruptions.allowances);
     disruptions.staying.iter().for_each(|staying| stays(context, staying, fleet));
 }
 
-/// COMPAT: methods with the same reason overwrite each other's number upstream. Both consolidations
-/// look at the same instances, so the larger number counts; drifted instances of static and of other
-/// pools are different ones.
+/// COMPAT: upstream's methods with the same reason overwrite each other's number. Both
+/// consolidations examine the same instances, so the larger number counts. Drifted instances of
+/// static and other pools are different ones, so they add up.
 fn eligible(context: &Context, eligible: &[(Method, usize)]) {
     let mut numbers: BTreeMap<DisruptionReason, usize> =
         DisruptionReason::OF_METHODS.iter().map(|reason| (*reason, 0)).collect();
@@ -173,7 +172,7 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
         allowed.entry(pool.clone()).or_default().push(series(allowance.allowed));
         consuming.entry(pool.clone()).or_default().push(series(allowance.consuming));
         if let Some(error) = &allowance.error {
-            // The pool's own condition says it to people.
+            // Users read it in the pool's condition.
             tracing::debug!(controller = CONTROLLER, NodePool.name = pool, "{error}");
         } else if allowance.instances > 0
             && allowance.allowed == 0
@@ -186,23 +185,23 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
     context.metrics.nodepools_nodes_consuming_budgets().replace_all(consuming);
 }
 
-/// What a reason to stay is told as, if it is told.
+/// The kind of event for a reason to stay, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// The instance cannot go at all.
+    /// The instance cannot be removed.
     Blocked,
-    /// It could, but that would do no good.
+    /// It could be removed, but that would save nothing.
     Unconsolidatable,
 }
 
-/// What a reason to stay is told as. Instances that are young, on their way out or in the middle of a
-/// move are as they should be, and what a budget says is told of its pool.
+/// The kind of event for a reason to stay. Instances that are young, leaving or part of a command
+/// need no event. Budgets are reported on their pool.
 fn told(reason: &Reason) -> Option<Told> {
     match reason.id {
         ReasonId::NodeTooYoung
         | ReasonId::NodeLeaving
         | ReasonId::NodeExpired
-        // Told of all its Nodes.
+        // Reported on all of its Nodes.
         | ReasonId::NodeShared
         | ReasonId::NodeQueued
         | ReasonId::NodeReceives
@@ -213,9 +212,9 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::DriftBackoff
         | ReasonId::MoveUnsettled
         | ReasonId::StaticReplicas
-        // It keeps nothing, and is told of the pod.
+        // It blocks nothing, and is reported on the pod.
         | ReasonId::PodBare => None,
-        // A drifted instance has to go, whether that pays or not.
+        // A drifted instance is replaced whether that saves money or not.
         ReasonId::PodWouldNotFit if reason.params.contains_key("drifted") => Some(Told::Blocked),
         ReasonId::NodeTypeUnknown
         | ReasonId::NodeLabelMissing
@@ -236,8 +235,8 @@ fn told(reason: &Reason) -> Option<Told> {
     }
 }
 
-/// Tells the first reason of each kind for which an instance stays, and of pods that would be lost if it
-/// went.
+/// Reports the first reason of each kind for which an instance stays, and pods that would be lost
+/// with it.
 fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
     for reason in staying.reasons.iter().filter(|reason| reason.id == ReasonId::PodBare) {
         let pod = reason.params.get("pod").and_then(|pod| pod_subject(context, pod));
@@ -248,7 +247,7 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
     }
     let first = |wanted: Told| staying.reasons.iter().find(|it| told(it) == Some(wanted));
     let blocked = first(Told::Blocked);
-    // Whether a move would pay does not matter where none can be made.
+    // Whether a move would save money is irrelevant while the instance is blocked.
     let unconsolidatable = first(Told::Unconsolidatable).filter(|_| blocked.is_none());
     if blocked.is_none() && unconsolidatable.is_none() {
         return;
@@ -271,16 +270,15 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
     }
 }
 
-/// A sentence that begins with the name of a node, with a word before it: events write their first
-/// letter large.
+/// The message with a kind before a leading node name: events capitalize their first letter.
 fn with_kind<'m>(message: &'m str, node: &str) -> Cow<'m, str> {
     let begins = message.strip_prefix(node).is_some_and(|rest| rest.starts_with(' '));
     if begins { Cow::Owned(format!("node {message}")) } else { Cow::Borrowed(message) }
 }
 
-/// Why an instance stays, and what would change that.
+/// Why an instance stays, and the remedy.
 fn with_remedy(message: &str, reason: &Reason) -> String {
-    // Whoever has paused everything is told how to resume by the reason itself.
+    // The reason of a pause already says how to resume.
     let remedy =
         Some(remedy(reason)).filter(|it| !it.is_empty() && reason.id != ReasonId::DisruptionPaused);
     match remedy {
@@ -307,7 +305,7 @@ fn judged(
     }
 }
 
-/// A command waits to be looked at once more.
+/// Reports a proposal.
 pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
     for candidate in &command.candidates {
         let text = short_for(command, &candidate.node);
@@ -334,8 +332,7 @@ pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
     );
 }
 
-/// A Balanced pool finds a command worth it. Where it is about several nodes, that is told of the
-/// pool.
+/// Reports that a Balanced pool approves a command. For several nodes the event is on the pool.
 fn approved(context: &Context, command: &Command, score: &Score) {
     let told = match command.candidates.as_slice() {
         [only] => subjects(context, &only.node, &only.node_claim),
@@ -346,7 +343,7 @@ fn approved(context: &Context, command: &Command, score: &Score) {
     }
 }
 
-/// A command did not stand its second look.
+/// Reports that the validation rejected a command.
 ///
 /// COMPAT: upstream loses these events for commands about several nodes.
 pub(super) fn rejected(context: &Context, command: &Command, rejected: &Rejected) {
@@ -374,7 +371,7 @@ pub(super) fn rejected(context: &Context, command: &Command, rejected: &Rejected
     );
 }
 
-/// Some of the instances of a command did not stand its second look.
+/// Reports that the validation rejected some instances of a command.
 pub(super) fn left_out(context: &Context, command: &Command, held: &Command) {
     let lost = command.candidates.len().saturating_sub(held.candidates.len());
     let failed = context
@@ -383,7 +380,7 @@ pub(super) fn left_out(context: &Context, command: &Command, held: &Command) {
     failed.inc_by(lost as u64);
 }
 
-/// A command is begun.
+/// Reports that a command begins.
 pub(super) fn begun(context: &Context, command: &Command, record: &Record) {
     let (decision, reason) = (decision_word(record.decision), lower(record.reason));
     let kind = record.method.consolidation_type();
@@ -413,21 +410,21 @@ pub(super) fn begun(context: &Context, command: &Command, record: &Record) {
     }
 }
 
-/// A replacement was made.
+/// Reports that a replacement was created.
 pub(super) fn made(context: &Context, record: &Record, claim: &NodeClaim, planned: &PlannedClaim) {
     tell_made(context, CONTROLLER, lower(record.reason), claim, &planned.pods);
     let launching = Event::disruption_launching(&Subject::of(claim), record.reason.as_str());
     context.events.tell(launching);
 }
 
-/// A replacement is waited for.
+/// Reports that a command waits for a replacement.
 pub(super) fn waiting(context: &Context, record: &Record, claim: &NodeClaim) {
     let subject = Subject::of(claim);
     context.events.tell(Event::disruption_launching(&subject, record.reason.as_str()));
     context.events.tell(Event::disruption_waiting_readiness(&subject));
 }
 
-/// A candidate is being deleted.
+/// Reports that a candidate is deleted.
 pub(super) fn deleted(context: &Context, record: &Record, instance: &Marked) {
     let claim = &*instance.claim;
     for subject in instance.subjects() {
@@ -445,7 +442,7 @@ pub(super) fn deleted(context: &Context, record: &Record, instance: &Marked) {
     );
 }
 
-/// The policy that lets a claim go, as metrics write it; drift needs none.
+/// The consolidation policy of a claim's pool, as metrics write it; drift has none.
 fn policy_label(context: &Context, method: Method, claim: &NodeClaim) -> &'static str {
     if matches!(method, Method::StaticDrift | Method::Drift) {
         return "";
@@ -459,9 +456,9 @@ fn policy_label(context: &Context, method: Method, claim: &NodeClaim) -> &'stati
     }
 }
 
-/// A command has failed, with so many of its replacements not ready.
+/// Reports a failed command, with the number of replacements that were not ready.
 ///
-/// COMPAT: upstream puts the decision where the type of consolidation belongs.
+/// COMPAT: upstream writes the decision into the label for the type of consolidation.
 pub(super) fn failed(context: &Context, record: &Record, not_ready: usize) {
     let failures = context.metrics.voluntary_disruption_queue_failures(
         decision_word(record.decision),

@@ -1,4 +1,4 @@
-//! What clouds have answered about claims, for as long as it counts.
+//! The clouds' answers about claims, while they are valid.
 
 use std::{
     collections::BTreeMap,
@@ -10,21 +10,21 @@ use joiner_cloud::class::NodeClass;
 
 use super::drift::Verdict;
 
-/// For how long a type that was there is not looked for again.
+/// How long a type that was found is not checked again. The value is Karpenter's.
 const TYPE_COUNTS_FOR: Duration = Duration::from_mins(30);
 
-/// Answers by the claim's identity. Times are the clock's running time.
+/// Answers by claim UID. Times are the clock's running time.
 #[derive(Debug, Default)]
 pub(super) struct Answers(Mutex<BTreeMap<String, Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Until when the claim's type need not be looked for.
+    /// The time until which the claim's type need not be checked.
     type_until: Option<Duration>,
     drift: Option<Drift>,
 }
 
-/// Whether an instance has drifted from a class as it was.
+/// Whether an instance has drifted from one generation of its class.
 #[derive(Debug)]
 struct Drift {
     class: (String, u64),
@@ -33,25 +33,25 @@ struct Drift {
 }
 
 impl Answers {
-    /// Whether the claim's type was there a while ago.
+    /// Whether the claim's type was found recently.
     pub(super) fn type_is_there(&self, claim: &str, now: Duration) -> bool {
         let until = self.lock().get(claim).and_then(|known| known.type_until);
         until.is_some_and(|until| now < until)
     }
 
-    /// The claim's type is there.
+    /// Records that the claim's type was found.
     pub(super) fn type_was_seen(&self, claim: &str, now: Duration) {
         self.known(claim, |known| known.type_until = Some(now + TYPE_COUNTS_FOR));
     }
 
-    /// What the cloud said of the claim's instance and this class, if that still counts.
+    /// The cloud's answer for the claim's instance and this class, if it is still valid.
     pub(super) fn drift(&self, claim: &str, class: &NodeClass, now: Duration) -> Option<Verdict> {
         let all = self.lock();
         let known = all.get(claim)?.drift.as_ref()?;
         (known.class == identity(class) && now < known.until).then(|| known.verdict.clone())
     }
 
-    /// What the cloud says of the claim's instance and this class; it counts until then.
+    /// Records the cloud's answer for the claim's instance and this class, valid until then.
     pub(super) fn drift_is(
         &self,
         claim: &str,
@@ -63,7 +63,7 @@ impl Answers {
         self.known(claim, |known| known.drift = Some(drift));
     }
 
-    /// The claim is gone.
+    /// Removes the answers for a claim.
     pub(super) fn forget(&self, claim: &str) {
         self.lock().remove(claim);
     }

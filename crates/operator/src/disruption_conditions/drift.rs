@@ -1,4 +1,4 @@
-//! Whether an instance is still what its pool wants.
+//! Whether an instance has drifted from its pool or class.
 
 use std::sync::Arc;
 
@@ -19,30 +19,30 @@ use crate::{
     index::convert,
 };
 
-/// The pool's template has changed in a way that its instances cannot follow.
+/// The pool's template changed in a way that needs new instances.
 pub const NODE_POOL_DRIFTED: &str = "NodePoolDrifted";
-/// The pool's requirements rule the instance out.
+/// The instance's labels violate the pool's requirements.
 pub const REQUIREMENTS_DRIFTED: &str = "RequirementsDrifted";
-/// The cloud does not have the instance's type any more.
+/// The cloud no longer offers the instance's type.
 pub const INSTANCE_TYPE_NOT_FOUND: &str = "InstanceTypeNotFound";
 
-/// How old a claim must be before the absence of its type means something.
+/// How old a claim must be before a missing type counts as drift. The value is Karpenter's.
 pub const TYPE_CHECK_AGE: SignedDuration = SignedDuration::from_hours(1);
 
-/// The class's settings have changed in a way that its instances cannot follow.
+/// The class's settings changed in a way that needs new instances.
 pub const NODE_CLASS_DRIFT: &str = "NodeClassDrift";
 
-/// The node's kubelet is of an older minor version than its cluster.
+/// The node's kubelet has an older minor version than its cluster.
 pub const KUBERNETES_VERSION_DRIFT: &str = "KubernetesVersionDrift";
 
-/// What is to be said of a claim.
+/// The drift verdict on a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is what its pool wants.
+    /// It has not drifted.
     AsWanted,
-    /// It is not, and why, in one `CamelCase` word.
+    /// It has drifted, with the reason in one `CamelCase` word.
     Drifted(String),
-    /// The objects say nothing against it, and the cloud cannot be asked.
+    /// The objects show no drift, and the cloud cannot be asked.
     Unknown,
 }
 
@@ -52,7 +52,7 @@ impl From<Option<String>> for Verdict {
     }
 }
 
-/// Whether a reason is one that the objects alone decide on.
+/// Whether a reason comes from objects alone.
 pub fn comes_from_objects(reason: &str) -> bool {
     matches!(
         reason,
@@ -60,7 +60,7 @@ pub fn comes_from_objects(reason: &str) -> bool {
     )
 }
 
-/// What the claim and its pool alone say; nothing if it depends on the cloud.
+/// The verdict from the claim and its pool alone; none if it depends on the cloud.
 pub fn of_objects(claim: &NodeClaim, pool: &NodePool) -> Option<Verdict> {
     if !claim.holds(LAUNCHED) {
         return Some(Verdict::AsWanted);
@@ -75,7 +75,7 @@ pub fn of_objects(claim: &NodeClaim, pool: &NodePool) -> Option<Verdict> {
     Some(Verdict::Drifted(reason.to_owned()))
 }
 
-/// Whether the claim was made from another template.
+/// Whether the claim was created from another version of the template.
 fn template_has_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     let (own, now) = (&claim.metadata.annotations, &pool.metadata.annotations);
     own.as_ref().zip(now.as_ref()).is_some_and(|(own, now)| {
@@ -83,16 +83,15 @@ fn template_has_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     })
 }
 
-/// What the claim and its class alone say; nothing if it depends on the cloud.
+/// The verdict from the claim and its class alone; none if it depends on the cloud.
 pub fn of_class(claim: &NodeClaim, class: &NodeClass, hashes: &[SpecHash]) -> Option<Verdict> {
     let annotations = claim.metadata.annotations.as_ref()?;
     differing(hashes, Difference::Drift, annotations, &class.annotations)?;
     Some(Verdict::Drifted(NODE_CLASS_DRIFT.to_owned()))
 }
 
-/// What a node's version says beside the one that its class would give a new instance. An instance that
-/// would come out of its replacement no newer has not drifted, and neither has one of whose version
-/// nothing is known.
+/// The verdict from a node's version and the version of a new instance of its class. If the
+/// replacement would be no newer, or a version is unknown, there is no drift.
 pub fn of_version(node: &Node, class: &NodeClass) -> Option<Verdict> {
     let info = node.status.as_ref()?.node_info.as_ref()?;
     let own = minor(&info.kubelet_version)?;
@@ -100,21 +99,21 @@ pub fn of_version(node: &Node, class: &NodeClass) -> Option<Verdict> {
     (own < now).then(|| Verdict::Drifted(KUBERNETES_VERSION_DRIFT.to_owned()))
 }
 
-/// Major and minor of a version such as `v1.33.4+rke2r1`.
+/// Major and minor version of a text such as `v1.33.4+rke2r1`.
 fn minor(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.trim_start_matches('v').split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Whether the pool's requirements do not allow the claim's labels.
+/// Whether the claim's labels violate the pool's requirements.
 fn is_ruled_out(claim: &NodeClaim, pool: &NodePool) -> bool {
     let labels = Requirements::from_labels(claim.metadata.labels.iter().flatten());
     let wanted = convert::requirements(&pool.spec.template.spec.requirements);
     !labels.is_compatible(&Requirements::from_specs(&wanted), None)
 }
 
-/// Whether the cloud, which has `types`, could not make such an instance any more, not even when there
-/// is room again.
+/// Whether the cloud, which offers `types`, could not create such an instance again, even with free
+/// capacity.
 pub fn type_is_gone(
     claim: &NodeClaim,
     types: &[Arc<InstanceType>],
@@ -124,7 +123,7 @@ pub fn type_is_gone(
     let name = claims::label(claim, label::INSTANCE_TYPE);
     let Some(own) = types.iter().find(|known| known.name == name) else { return true };
     let mut labels = Requirements::from_labels(claim.metadata.labels.iter().flatten());
-    // A reservation that ends turns into an instance on demand.
+    // A reserved instance becomes on-demand when its reservation ends.
     if claims::label(claim, label::CAPACITY_TYPE) == label::CAPACITY_TYPE_RESERVED {
         let either = [label::CAPACITY_TYPE_RESERVED, label::CAPACITY_TYPE_ON_DEMAND];
         labels.set(label::CAPACITY_TYPE, Requirement::one_of(either));

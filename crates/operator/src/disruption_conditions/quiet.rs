@@ -1,35 +1,35 @@
-//! Whether nothing has happened on a node for long enough.
+//! Whether a node was quiet for long enough to be consolidated.
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
 
 use crate::conditions::{Conditioned, INITIALIZED};
 
-/// Whether a claim may be consolidated as far as time is concerned.
+/// Whether the time allows the consolidation of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quiet {
-    /// It may not, however long nothing happens.
+    /// Never.
     No,
-    /// It may not before then.
+    /// Not before then.
     Until(Timestamp),
-    /// It may.
+    /// Now.
     Yes,
 }
 
-/// Whether a claim may be consolidated, on whose node something last happened at `last_event`.
+/// Whether a claim may be consolidated, given the time of the last pod event on its node.
 pub fn of(
     claim: &NodeClaim,
     pool: &NodePool,
     last_event: Option<Timestamp>,
     now: Timestamp,
 ) -> Quiet {
-    // A pool that keeps so many nodes is never consolidated.
+    // Static pools are never consolidated.
     if pool.spec.replicas.is_some() || !claim.holds(INITIALIZED) {
         return Quiet::No;
     }
     let written = pool.spec.disruption.as_ref().and_then(|all| all.consolidate_after.as_ref());
     let wait = match written.map(joiner_api::duration::NillableDuration::nanos) {
-        // What is left out is the definition's default.
+        // An unset field has the CRD's default.
         None => SignedDuration::ZERO,
         Some(Some(nanos)) => SignedDuration::from_nanos(nanos),
         Some(None) => return Quiet::No,
@@ -41,7 +41,7 @@ pub fn of(
     match since.checked_add(wait) {
         Ok(end) if end <= now => Quiet::Yes,
         Ok(end) => Quiet::Until(end),
-        // What lies beyond the end of time never comes.
+        // A time that overflows never comes.
         Err(_) => Quiet::No,
     }
 }

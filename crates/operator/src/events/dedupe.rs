@@ -1,24 +1,25 @@
-//! Which events are told: not the same twice in a short time, and not too many of some.
+//! Which events are written: duplicates within a short time are suppressed, and some events are
+//! rate limited.
 
 use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use super::Event;
 
-/// How often what is over is forgotten.
+/// How often expired entries are removed. The value was chosen and not measured separately.
 const TIDY_EVERY: Duration = Duration::from_secs(10);
-/// How many limited events a second, on average.
+/// The average rate of limited events per second. The value is Karpenter's.
 const LIMITED_PER_SECOND: f64 = 5.0;
-/// How many limited events at once.
+/// The burst of limited events. The value is Karpenter's.
 const LIMITED_BURST: f64 = 10.0;
 
-/// What makes two events the same: the reason, and what counts for it.
+/// The identity of an event: its reason and its key.
 type Key = (Cow<'static, str>, String);
 
 fn key(event: &Event) -> Key {
     (event.reason.clone(), event.key.clone())
 }
 
-/// What was told lately. Time is an input: the running time of any clock.
+/// The recent events. Time is an input: the running time of any clock.
 #[derive(Debug)]
 pub struct Dedupe {
     quiet_until: HashMap<Key, Duration>,
@@ -37,9 +38,9 @@ impl Default for Dedupe {
 }
 
 impl Dedupe {
-    /// Whether an event is told at `now`, and takes note if it is.
+    /// Whether an event is written at `now`; records it if so.
     ///
-    /// As in Karpenter, one that only the limit silences is quiet from then on too.
+    /// As in Karpenter, an event that only the rate limit suppresses counts as written.
     pub fn tells(&mut self, event: &Event, now: Duration) -> bool {
         if now >= self.tidied + TIDY_EVERY {
             self.quiet_until.retain(|_, until| *until > now);
@@ -53,18 +54,18 @@ impl Dedupe {
         !event.limited || self.limiter.take(now)
     }
 
-    /// An event was not told after all.
+    /// Forgets an event that was not written after all.
     pub fn forget(&mut self, event: &Event) {
         self.quiet_until.remove(&key(event));
     }
 
-    /// How many events it remembers.
+    /// The number of remembered events.
     pub fn remembered(&self) -> usize {
         self.quiet_until.len()
     }
 }
 
-/// Tokens that fill up at a steady rate.
+/// A token bucket with a steady rate.
 #[derive(Debug)]
 struct Bucket {
     tokens: f64,

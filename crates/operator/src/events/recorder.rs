@@ -1,4 +1,4 @@
-//! Takes events from anywhere, without making anybody wait.
+//! Accepts events from any task without blocking it.
 
 use std::{
     collections::VecDeque,
@@ -10,12 +10,12 @@ use tokio::sync::Notify;
 
 use super::{Event, Writer, dedupe::Dedupe};
 
-/// How many events may wait to be written. A plan for a large backlog tells a few hundred; more
-/// pile up while the API server cannot be reached, and then the newest matter most. What a look at a
-/// very large cluster tells beyond that is told by the next looks.
+/// How many events may wait to be written. A plan for a large backlog records a few hundred. While
+/// the API server is unreachable more collect, and the oldest are dropped. Later passes repeat
+/// dropped events. The value was chosen and not measured separately.
 const WAITING_MAX: usize = 1000;
 
-/// Takes events to be written; clones are the same recorder.
+/// The recorder; clones share the same queue.
 #[derive(Debug, Clone)]
 pub struct Recorder(pub(super) Arc<Shared>);
 
@@ -35,14 +35,14 @@ struct State {
 }
 
 impl Recorder {
-    /// A recorder, and the writer that has to be run for its events to be written.
+    /// A recorder and its writer, which must run for events to be written.
     pub fn new(clock: Clock, client: kube::Client) -> (Self, Writer) {
         let shared = Shared { clock, state: Mutex::new(State::default()), more: Notify::new() };
         let recorder = Self(Arc::new(shared));
         (recorder.clone(), Writer::new(recorder, client))
     }
 
-    /// Tells something, unless the same was told a moment ago.
+    /// Records an event, unless an equal one was recorded recently.
     pub fn tell(&self, event: Event) {
         let now = self.0.clock.running();
         let mut state = self.0.state();
@@ -52,7 +52,7 @@ impl Recorder {
         if state.waiting.len() == WAITING_MAX
             && let Some(lost) = state.waiting.pop_front()
         {
-            // Nobody has read it: whoever tells it again is listened to.
+            // The dropped event was never written, so a repetition must not be suppressed.
             state.dedupe.forget(&lost);
             state.dropped += 1;
         }
@@ -61,12 +61,12 @@ impl Recorder {
         self.0.more.notify_one();
     }
 
-    /// How many events were never written because too many waited.
+    /// The number of events that were dropped because too many waited.
     pub fn dropped(&self) -> u64 {
         self.0.state().dropped
     }
 
-    /// No more events are taken; the writer ends when it has written what is there.
+    /// Stops accepting events; the writer ends after the remaining ones.
     pub fn close(&self) {
         self.0.state().closed = true;
         self.0.more.notify_one();
@@ -78,7 +78,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next event to write; none when there will be no more.
+    /// The next event to write; none after the recorder is closed and empty.
     pub(super) async fn next(&self) -> Option<Event> {
         loop {
             {

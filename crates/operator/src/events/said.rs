@@ -1,4 +1,4 @@
-//! Every event there is. Reasons, types, texts and what counts as the same are Karpenter's.
+//! Every event. Reasons, types, texts and the rules for duplicates are Karpenter's.
 
 use std::{borrow::Cow, fmt::Write as _, time::Duration};
 
@@ -8,12 +8,14 @@ use joiner_core::disruption::Score;
 
 use super::{Event, EventType, Subject};
 
-/// For how long the same is not told again, unless an event says otherwise.
+/// How long an equal event is suppressed, unless the event says otherwise. The value is
+/// Karpenter's.
 const QUIET: Duration = Duration::from_mins(2);
-/// After how long something is told again that nobody has mended: who looks after it today may not
-/// have been there yesterday, and the API server forgets events.
+/// How soon an event about a lasting problem is repeated: the API server deletes old events, and
+/// users change. The value was chosen and not measured separately.
 const REMIND_AFTER: Duration = Duration::from_hours(24);
-/// How much of an error is told: enough to act on, and what etcd is spared.
+/// How many characters of an error an event contains: enough to act on, and little load for etcd.
+/// The value is Karpenter's.
 const ERROR_MAX: usize = 300;
 
 impl Event {
@@ -47,12 +49,12 @@ impl Event {
         self
     }
 
-    /// Of something that lasts until somebody mends it: not told again for a day.
+    /// For a problem that lasts until a user acts: repeated once a day.
     pub fn reminding(self) -> Self {
         self.quiet_for(REMIND_AFTER)
     }
 
-    /// A node or claim, or both, cannot be disrupted, and why.
+    /// The disruption of a node or claim is blocked.
     pub fn disruption_blocked(object: &Subject, why: &str) -> Self {
         Self::normal(object, "DisruptionBlocked", &[&object.uid]).saying(first_upper(why))
     }
@@ -66,20 +68,20 @@ impl Event {
             .quiet_for(Duration::from_mins(1))
     }
 
-    /// A node cannot be consolidated, and why. Told about node and claim.
+    /// A node cannot be consolidated. Recorded on node and claim.
     pub fn unconsolidatable(object: &Subject, why: &str) -> Self {
         Self::normal(object, "Unconsolidatable", &[&object.uid])
             .saying(why)
             .quiet_for(Duration::from_mins(15))
     }
 
-    /// A node could be consolidated by a command. Told about node and claim.
+    /// A command could consolidate a node. Recorded on node and claim.
     pub fn consolidation_candidate(object: &Subject, command: &str, savings: f64) -> Self {
         Self::normal(object, "ConsolidationCandidate", &[&object.uid, command])
             .saying(format!("Consolidation candidate: {command} (savings: ${savings:.2})"))
     }
 
-    /// A command did not stand its second look. Told about node and claim.
+    /// The validation rejected a command. Recorded on node and claim.
     pub fn consolidation_rejected(
         object: &Subject,
         command: &str,
@@ -91,10 +93,10 @@ impl Event {
         ))
     }
 
-    /// A move is worth it for a pool that asks. Told about node and claim, or about the pool.
+    /// A Balanced pool approves a move. Recorded on node and claim, or on the pool.
     pub fn consolidation_approved(object: &Subject, score: &Score) -> Self {
         let Score { score, threshold, savings, disruption, .. } = score;
-        // Upstream's name for how many times the share of its savings a move may move.
+        // Upstream's name for the allowed ratio between disruption share and savings share.
         let k = (100.0 * threshold.recip()).round() / 100.0;
         Self::normal(object, "ConsolidationApproved", &[&object.uid]).saying(format!(
             "score {score:.2} >= threshold {threshold:.2} (k: {k}, savings {savings:.1}%, \
@@ -102,7 +104,7 @@ impl Event {
         ))
     }
 
-    /// A replacement is being made.
+    /// A replacement is being created.
     pub fn disruption_launching(claim: &Subject, reason: &str) -> Self {
         Self::normal(claim, "DisruptionLaunching", &[&claim.uid, reason])
             .saying(format!("Launching NodeClaim: {}", first_upper(reason)))
@@ -114,7 +116,7 @@ impl Event {
             .saying("Waiting on readiness to continue disruption")
     }
 
-    /// A node is being removed. Told about node and claim, by their kinds.
+    /// A node is being removed. Recorded on node and claim, by their kinds.
     pub fn disruption_terminating(object: &Subject, reason: &str) -> Self {
         Self::normal(object, "DisruptionTerminating", &[&object.uid, reason]).saying(format!(
             "Disrupting {}: {}",
@@ -123,9 +125,9 @@ impl Event {
         ))
     }
 
-    /// A node was to be removed, and stays after all. Told about node and claim.
+    /// The removal of a node was taken back. Recorded on node and claim.
     ///
-    /// COMPAT: Karpenter says it in its log alone.
+    /// COMPAT: Karpenter only logs it.
     pub fn disruption_taken_back(object: &Subject, why: &str) -> Self {
         Self::warning(object, "DisruptionTakenBack", &[&object.uid, why])
             .saying(format!("{} stays for now: {why}", object.kind))
@@ -136,8 +138,8 @@ impl Event {
         Self::normal(pod, "Evicted", &[&pod.name]).saying(format!("Evicted pod: {reason}"))
     }
 
-    /// A pod was deleted because its node must be gone by `deadline`: it was given `granted`
-    /// seconds of the `own` it asked for.
+    /// A pod was deleted because its node must be removed by `deadline`. It got `granted` seconds
+    /// of its `own` grace period.
     pub fn disrupted(pod: &Subject, deadline: Timestamp, granted: i64, own: i64) -> Self {
         Self::normal(pod, "Disrupted", &[&pod.name]).saying(format!(
             "Deleting the pod to accommodate the terminationTime {} of the node. The pod was \
@@ -147,9 +149,10 @@ impl Event {
         ))
     }
 
-    /// A node is not empty yet: because of a pod, and why that stays; or in general, with no pod named.
+    /// A node is not drained yet, because of a pod, or in general without a pod's name.
     ///
-    /// COMPAT: for Karpenter all of them are the same, so that what a pod waits for is hidden by how many wait.
+    /// COMPAT: Karpenter treats all of them as duplicates, so the general message hides the pod's
+    /// reason.
     pub fn failed_draining(node: &Subject, pod: &str, why: &str) -> Self {
         Self::warning(node, "FailedDraining", &[&node.name, pod])
             .saying(format!("Failed to drain node, {why}"))
@@ -163,33 +166,33 @@ impl Event {
         ))
     }
 
-    /// A node's pods will be gone by a moment. Told about node and claim. The moment is the text
+    /// A node's pods are deleted at a given time. Recorded on node and claim. The time is the text
     /// of the claim's annotation.
     pub fn termination_grace_period_expiring(object: &Subject, moment: &str) -> Self {
         Self::warning(object, "TerminationGracePeriodExpiring", &[&object.name])
             .saying(format!("All pods will be deleted by {moment}"))
     }
 
-    /// A node is not repaired, and why. Told about node, claim and pool.
+    /// A node is not repaired. Recorded on node, claim and pool.
     ///
-    /// COMPAT: Karpenter attaches all three to the node.
+    /// COMPAT: Karpenter records all three on the node.
     pub fn node_repair_blocked(object: &Subject, why: &str) -> Self {
         Self::warning(object, "NodeRepairBlocked", &[&object.uid])
             .saying(why)
             .quiet_for(Duration::from_mins(15))
     }
 
-    /// A reboot that another controller has begun was not finished.
+    /// Another controller's reboot did not finish.
     pub fn reboot_failed(claim: &Subject, why: &str) -> Self {
         Self::warning(claim, "RebootFailed", &[&claim.uid]).saying(first_upper(why))
     }
 
-    /// A node is smaller than its claim.
+    /// A node is smaller than its claim's type.
     pub fn failed_consistency_check(claim: &Subject, problem: &str) -> Self {
         Self::warning(claim, "FailedConsistencyCheck", &[&claim.uid, problem]).saying(problem)
     }
 
-    /// The cloud has no room for an instance.
+    /// The cloud lacks capacity for an instance.
     pub fn insufficient_capacity(claim: &Subject, error: &str) -> Self {
         Self::warning(claim, "InsufficientCapacityError", &[&claim.uid]).saying(format!(
             "NodeClaim {} event: {}",
@@ -200,7 +203,7 @@ impl Event {
 
     /// The class of a claim is not ready.
     ///
-    /// COMPAT: Karpenter has this event and never tells it.
+    /// COMPAT: Karpenter defines this event and never records it.
     pub fn node_class_not_ready(claim: &Subject, error: &str) -> Self {
         Self::warning(claim, "NodeClassNotReady", &[&claim.uid]).saying(format!(
             "NodeClaim {} event: {}",
@@ -209,7 +212,7 @@ impl Event {
         ))
     }
 
-    /// A node joined without the taint that keeps pods away until it is set up.
+    /// A node joined without the taint that keeps pods away until it is registered.
     pub fn unregistered_taint_missing(claim: &Subject) -> Self {
         Self::warning(claim, "UnregisteredTaintMissing", &[&claim.uid]).saying(
             "Missing karpenter.sh/unregistered taint which prevents registration related race \
@@ -217,14 +220,14 @@ impl Event {
         )
     }
 
-    /// An annotation of a pool or a class that says how long something may take cannot be read.
+    /// A timeout annotation of a pool or class is invalid.
     pub fn invalid_timeout(object: &Subject, problem: &str) -> Self {
         Self::warning(object, "InvalidTimeout", &[&object.uid, problem])
             .saying(problem)
             .quiet_for(Duration::from_mins(15))
     }
 
-    /// Something that a class needs is not as it should be: what its condition says.
+    /// A condition of a class is false.
     pub fn class_condition(class: &Subject, condition: &Condition) -> Self {
         let Condition { type_, reason, message, .. } = condition;
         Self::warning(class, reason.clone(), &[&class.uid, type_, message])
@@ -232,12 +235,12 @@ impl Event {
             .quiet_for(Duration::from_mins(15))
     }
 
-    /// Something that a cloud has to say besides its answers.
+    /// A cloud's own event.
     pub fn of_cloud(about: &Subject, kind: EventType, reason: &'static str, text: &str) -> Self {
         Self::new(about, kind, reason, &[&about.uid, text]).saying(short(text))
     }
 
-    /// So many instances have no claim that something else is likely to be wrong.
+    /// So many instances have no claim that another failure is likely.
     pub fn orphan_storm(class: &Subject, orphans: usize, instances: usize) -> Self {
         Self::warning(class, "OrphanStorm", &[&class.uid])
             .saying(format!(
@@ -249,8 +252,8 @@ impl Event {
             .quiet_for(Duration::from_mins(1))
     }
 
-    /// The cluster has no claim at all, and instances that are not removed before somebody says so.
-    /// Told about pools and classes; the moment in the command is not what makes it another event.
+    /// The cluster has no claims, and its instances stay until a user permits their removal.
+    /// Recorded on pools and classes. The time in the proposed command does not distinguish events.
     pub fn no_node_claims(
         object: &Subject,
         instances: usize,
@@ -269,7 +272,7 @@ impl Event {
             .quiet_for(Duration::from_mins(15))
     }
 
-    /// Instances have no claim, and do not say which cluster of this name they are of.
+    /// Instances have no claim, and their mark lacks the cluster's UID.
     pub fn cluster_unproven(class: &Subject, ids: &[String]) -> Self {
         Self::warning(class, "ClusterUnproven", &[&class.uid, &ids.join(" ")])
             .saying(format!(
@@ -281,9 +284,9 @@ impl Event {
             .reminding()
     }
 
-    /// A node says that it is in another zone than its claim.
+    /// A node names another zone than its claim.
     ///
-    /// COMPAT: upstream overwrites what the node says and tells nobody.
+    /// COMPAT: upstream silently overwrites the node's zone.
     pub fn zone_mismatch(claim: &Subject, of_node: &str, of_claim: &str) -> Self {
         Self::warning(claim, "ZoneMismatch", &[&claim.uid, of_node, of_claim]).saying(format!(
             "The node says that it is in zone {of_node:?} and its NodeClaim says {of_claim:?}: \
@@ -292,13 +295,13 @@ impl Event {
         ))
     }
 
-    /// A class that is being deleted is still needed.
+    /// A class is being deleted, and claims still need it.
     pub fn waiting_on_node_claim_termination(class: &Subject, claims: &[impl AsRef<str>]) -> Self {
         Self::normal(class, "WaitingOnNodeClaimTermination", &[&class.uid])
             .saying(format!("Waiting on NodeClaim termination for {}", some_of(claims, 5)))
     }
 
-    /// Something that classes are made of is being deleted and still needed.
+    /// An object is being deleted, and classes still refer to it.
     pub fn waiting_on_node_classes(object: &Subject, classes: &[impl AsRef<str>]) -> Self {
         Self::normal(object, "WaitingOnNodeClassTermination", &[&object.uid]).saying(format!(
             "Waiting until no NodeClass refers to it any more: {}",
@@ -306,15 +309,15 @@ impl Event {
         ))
     }
 
-    /// An instance could not be brought up to date in place.
+    /// An in-place update of an instance failed.
     pub fn update_failed(claim: &Subject, why: &str) -> Self {
         Self::warning(claim, "UpdateFailed", &[&claim.uid, why])
             .saying(short(&format!("The instance is not up to date with its NodeClass: {why}")))
     }
 
-    /// The pool that a claim belongs to is gone.
+    /// The pool of a claim is gone.
     ///
-    /// COMPAT: upstream says nothing, and such claims live until they expire.
+    /// COMPAT: upstream records nothing, and such claims live until they expire.
     pub fn node_pool_not_found(claim: &Subject, pool: &str) -> Self {
         Self::warning(claim, "NodePoolNotFound", &[&claim.uid])
             .saying(format!(
@@ -325,30 +328,30 @@ impl Event {
             .reminding()
     }
 
-    /// Something that a pool says can be used, but hardly means what its author expects.
+    /// A pool's field is valid, but probably not what its author intends.
     pub fn questionable(pool: &Subject, generation: i64, problem: &str) -> Self {
         Self::warning(pool, "QuestionableNodePool", &[&pool.uid, &generation.to_string(), problem])
             .saying(problem)
             .reminding()
     }
 
-    /// A pod that nobody starts again is on a node that may be disrupted.
+    /// A pod without a controller runs on a node that may be disrupted.
     pub fn pod_without_owner(pod: &Subject, why: &str, remedy: &str) -> Self {
         Self::warning(pod, "PodWithoutOwner", &[&pod.uid])
             .saying(format!("{}. What helps: {remedy}", first_upper(why)))
             .reminding()
     }
 
-    /// A pod's do-not-disrupt annotation cannot be read.
+    /// A pod's do-not-disrupt annotation is invalid.
     pub fn invalid_do_not_disrupt(pod: &Subject, problem: &str) -> Self {
         Self::warning(pod, "InvalidDoNotDisruptAnnotation", &[&pod.uid, problem]).saying(format!(
             "Invalid karpenter.sh/do-not-disrupt annotation: {problem}, ignoring annotation"
         ))
     }
 
-    /// A node's do-not-disrupt annotation does not protect it.
+    /// A node's do-not-disrupt annotation is invalid and does not protect it.
     ///
-    /// COMPAT: Karpenter ignores it and tells nobody.
+    /// COMPAT: Karpenter silently ignores it.
     pub fn invalid_do_not_disrupt_of_node(node: &Subject, wish: &str) -> Self {
         Self::warning(node, "InvalidDoNotDisruptAnnotation", &[&node.uid, wish])
             .saying(format!(
@@ -366,14 +369,15 @@ impl Event {
             .saying(format!("The karpenter.sh/do-not-disrupt grace period will elapse at {moment}"))
     }
 
-    /// A pod is not protected any more.
+    /// A pod's protection has ended.
     pub fn do_not_disrupt_elapsed(pod: &Subject) -> Self {
         Self::normal(pod, "DoNotDisruptGracePeriodElapsed", &[&pod.uid]).saying(
             "The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable",
         )
     }
 
-    /// Where a pod should go. Only so many are told, since a plan can place thousands.
+    /// The node or claim that a pod should use. The rate is limited, since a plan can place
+    /// thousands.
     pub fn nominated(pod: &Subject, claim: Option<&str>, node: Option<&str>) -> Self {
         let claim = claim.map(|claim| format!("nodeclaim/{claim}"));
         let node = node.map(|node| format!("node/{node}"));
@@ -384,21 +388,21 @@ impl Event {
         event
     }
 
-    /// No place for a pod, and why.
+    /// A pod has no place.
     pub fn failed_scheduling(pod: &Subject, why: &str) -> Self {
         Self::warning(pod, "FailedScheduling", &[&pod.uid])
             .saying(format!("Failed to schedule pod, {why}"))
             .quiet_for(Duration::from_mins(5))
     }
 
-    /// Drifted nodes of a pool that keeps a fixed number of them cannot be replaced, and why.
+    /// Drifted nodes of a static pool cannot be replaced.
     pub fn static_pool_blocked(pool: &Subject, why: &str) -> Self {
         Self::warning(pool, "StaticDriftBlocked", &[&pool.uid, why])
             .saying(first_upper(why))
             .quiet_for(Duration::from_mins(15))
     }
 
-    /// A pool is to keep a fixed number of nodes, which is not done.
+    /// A pool has `replicas`, but static capacity is disabled.
     pub fn static_capacity_off(pool: &Subject) -> Self {
         Self::warning(pool, "StaticCapacityOff", &[&pool.uid]).saying(
             "spec.replicas is set, but the feature gate StaticCapacity is off, so that no nodes are \
@@ -406,7 +410,7 @@ impl Event {
         )
     }
 
-    /// A pool allows no instance that there is.
+    /// No instance type satisfies a pool.
     pub fn no_compatible_instance_types(pool: &Subject, by_min_values: bool) -> Self {
         let mut message =
             "NodePool requirements filtered out all compatible available instance types".to_owned();
@@ -424,7 +428,7 @@ fn first_upper(text: &str) -> String {
     rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
 }
 
-/// As much of an error as is told.
+/// The part of an error that an event shows.
 fn short(error: &str) -> String {
     match error.char_indices().nth(ERROR_MAX) {
         Some((end, _)) => format!("{}...", &error[..end]),
@@ -432,12 +436,12 @@ fn short(error: &str) -> String {
     }
 }
 
-/// The first few names, and how many more there are.
+/// The first few names, and the number of the others.
 fn some_of(names: &[impl AsRef<str>], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
     let mut text = shown.join(", ");
     if names.len() > most {
-        // Writing to a string does not fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, " and {} other(s)", names.len() - most);
     }
     text

@@ -20,23 +20,23 @@ use serde_json::json;
 use super::{Event, Recorder, Subject};
 use crate::{cluster::DEADLINE, trouble::Trouble};
 
-/// Who tells, in every event.
+/// The reporting component of every event.
 const COMPONENT: &str = "karpenter";
-/// How often an event is tried when the API server cannot be reached, as client-go does.
+/// How often a write is tried while the API server is unreachable; client-go's value.
 const TRIES: u32 = 12;
-/// How long between two tries.
+/// The time between two tries; client-go's longest.
 const RETRY: Duration = Duration::from_secs(10);
-/// How many written events are remembered, to count the next one of the same text; client-go's.
+/// How many written events are remembered, to count repetitions; client-go's value.
 const REMEMBERED: usize = 4096;
 
-/// Writes what a [`Recorder`] took. Nothing is written unless it runs.
+/// Writes the events of a [`Recorder`] while it runs.
 pub struct Writer {
     recorder: Recorder,
     client: Client,
     written: Written,
-    /// Events have names made from the time; two of them must not have the same.
+    /// Event names contain the time; this value keeps them unique.
     last_name: i128,
-    /// Whether the last call failed, so that the next failure is not said again.
+    /// Whether the last call failed, so that the next failure is not logged again.
     failing: bool,
 }
 
@@ -51,7 +51,7 @@ impl Writer {
         Self { recorder, client, written: Written::default(), last_name: 0, failing: false }
     }
 
-    /// Writes events until the recorder is closed and all are written.
+    /// Writes events until the recorder is closed and empty.
     pub async fn run(mut self) {
         let shared = std::sync::Arc::clone(&self.recorder.0);
         while let Some(event) = shared.next().await {
@@ -60,8 +60,8 @@ impl Writer {
                     Ok(()) => self.failing = false,
                     Err(error) => {
                         self.say(&event, &error);
-                        // What the server refuses it will refuse again; and who shuts down does
-                        // not wait.
+                        // The server would reject a retry too, and a shutdown must not wait for
+                        // one.
                         let refused = error.code().is_some_and(|code| code < 500);
                         if !refused && !shared.is_closed() {
                             shared.clock.sleep(RETRY).await;
@@ -74,7 +74,7 @@ impl Writer {
         }
     }
 
-    /// Failures are said once, until a call succeeds again.
+    /// Logs the first failure, until a call succeeds again.
     fn say(&mut self, event: &Event, error: &Trouble) {
         if !std::mem::replace(&mut self.failing, true) {
             let Event { reason, about: Subject { kind, name, .. }, .. } = event;
@@ -98,7 +98,7 @@ impl Writer {
                     self.written.keep(key, Told { name, count: count + 1 });
                     return Ok(());
                 }
-                // Events are deleted after an hour.
+                // The API server deletes events after an hour.
                 Err(trouble) if trouble.is_not_found() => {}
                 Err(error) => return Err(error),
             }
@@ -111,8 +111,8 @@ impl Writer {
         Ok(())
     }
 
-    /// The answer to a call. Events are written one after another: one answer that never comes must
-    /// not keep all others from being written.
+    /// The answer, or a timeout. Events are written in sequence, so a missing answer must not block
+    /// the others.
     async fn in_time<T>(
         &self,
         verb: &str,
@@ -151,7 +151,7 @@ impl Writer {
     }
 }
 
-/// What makes two events one that happened twice.
+/// The identity of an event whose repetitions are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     uid: String,
@@ -166,14 +166,14 @@ impl Key {
     }
 }
 
-/// An event that is there.
+/// An event that exists in the API server.
 #[derive(Debug, Clone)]
 struct Told {
     name: String,
     count: i32,
 }
 
-/// The events that were written last.
+/// The most recently written events.
 #[derive(Debug, Default)]
 struct Written {
     told: HashMap<Key, Told>,

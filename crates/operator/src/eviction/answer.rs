@@ -1,40 +1,40 @@
-//! What the API server answers to a pod's eviction or deletion.
+//! The API server's answers to the eviction or deletion of a pod.
 
 use crate::{trouble::Trouble, world::Key};
 
-/// What the API server says of a pod that two budgets are about. There is no code for it.
+/// The API server's message for a pod that two budgets select. It has no code of its own.
 const TWO_BUDGETS: &str = "This pod has more than one PodDisruptionBudget, which the eviction \
                            subresource does not support.";
-/// What causes a refusal by a budget.
+/// The cause of a refusal by a budget.
 ///
-/// COMPAT: upstream looks at the code alone, which a busy API server has too.
+/// COMPAT: upstream checks only the status code, which an overloaded API server returns too.
 const BUDGET_CAUSE: &str = "DisruptionBudget";
 
-/// What became of a pod that was asked to leave.
+/// The result of an eviction.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// It leaves.
+    /// The pod leaves.
     Done,
-    /// It is gone; a pod of its name is another one.
+    /// The pod is gone; a pod with its name is another one.
     Gone,
-    /// It is protected for now.
+    /// The pod is protected for now.
     Refused(Refusal),
-    /// It is not known.
+    /// The result is unknown.
     Failed(Trouble),
 }
 
-/// What protects a pod.
+/// The protection of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// A budget.
+    /// One PodDisruptionBudget.
     Budget,
-    /// Two budgets, which the API server cannot weigh against each other.
+    /// Two budgets, which the eviction API does not support.
     TwoBudgets,
 }
 
 impl Refusal {
-    /// What to tell people of a pod that stays, which these budgets are about: Karpenter's words, and what helps. What a
-    /// budget allows may have changed a moment ago, so that all are named and none is judged.
+    /// The event's text for a protected pod with these budgets: Karpenter's words, and the remedy.
+    /// All budgets are named, because their state may have just changed.
     pub(super) fn text(self, pod: &Key, budgets: &[Key]) -> String {
         let names: Vec<String> = budgets.iter().map(ToString::to_string).collect();
         let names = names.join(", ");
@@ -57,7 +57,7 @@ impl Refusal {
     }
 }
 
-/// The code that metrics count an answer by; none if there was no answer.
+/// The status code that metrics count; none if there was no answer.
 pub(super) fn code(answer: &Result<(), Trouble>) -> Option<u16> {
     match answer {
         Ok(()) => Some(200),

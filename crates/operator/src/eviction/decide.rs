@@ -1,4 +1,4 @@
-//! What to do about a pod that has to leave.
+//! The next step for a pod that must leave.
 
 use std::sync::Arc;
 
@@ -14,44 +14,44 @@ use crate::{
     world::World,
 };
 
-/// The reason of nodes that go away for none that a claim tells of.
+/// The reason for nodes whose claim names none.
 const FORCEFUL: &str = "Forceful Termination";
 
-/// What is known of a pod that has to leave.
+/// The known state of a pod that must leave.
 #[derive(Debug, Clone)]
 pub struct Seen {
     /// The pod.
     pub pod: Arc<Pod>,
-    /// Its version.
+    /// Its resource version.
     pub version: u64,
-    /// Its node, if there is one.
+    /// Its node, if it exists.
     pub node: Option<Arc<Node>>,
-    /// Why its node goes away, in a word for people; empty where that is not known.
+    /// Why its node leaves, as users read it; empty if unknown.
     pub reason: String,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing is wanted of it any more: it leaves, or its node stays.
+    /// Remove the entry: the pod leaves, or its node stays.
     Forget,
-    /// It was asked to leave, and what came of it is not known yet.
+    /// Wait for a newer version: the eviction was accepted.
     AwaitNews,
-    /// It is protected; look again later.
+    /// Try again later: the pod is protected.
     Wait,
-    /// Ask it to leave.
+    /// Evict the pod.
     Evict,
-    /// Its time is over.
+    /// Delete the pod: its deadline is over.
     Delete {
-        /// When its node has to be empty.
+        /// When its node must be empty.
         deadline: Timestamp,
-        /// What it gets to end.
+        /// The grace period that is left.
         grace_seconds: u32,
     },
 }
 
 impl Seen {
-    /// What the world says of this very pod; none if it is gone.
+    /// The cached state of a pod with this UID; none if it is gone.
     pub fn of(world: &World, id: &PodId) -> Option<Self> {
         let pod = world.pods.get(&id.pod)?;
         if pod.metadata.uid.as_deref() != Some(&id.uid) {
@@ -74,9 +74,9 @@ impl Seen {
     }
 }
 
-/// What to do about a pod that has to leave.
+/// The next step for a pod that must leave.
 ///
-/// COMPAT: upstream goes on evicting a pod whose node is not being deleted any more.
+/// COMPAT: upstream continues to evict a pod whose node is no longer being deleted.
 pub fn decide(seen: &Seen, wanted: &Wanted, now: Timestamp) -> Step {
     let pod = &seen.pod;
     if wanted.asked == Some(seen.version) {
@@ -96,7 +96,7 @@ pub fn decide(seen: &Seen, wanted: &Wanted, now: Timestamp) -> Step {
     if is_evictable(pod, now) { Step::Evict } else { Step::Wait }
 }
 
-/// Why a node goes away, in a word for people; empty where that is not known.
+/// Why a node leaves, as users read it; empty if unknown.
 fn reason(world: &World, node: &Node) -> String {
     let Some(claim) = world.claim_of(node) else { return String::new() };
     match find(claim.conditions(), DISRUPTION_REASON) {

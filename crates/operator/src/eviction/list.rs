@@ -1,4 +1,4 @@
-//! The pods that have to leave.
+//! The list of pods that must leave.
 
 use std::{
     collections::BTreeMap,
@@ -20,12 +20,12 @@ use crate::{
     world::{Kept, Key},
 };
 
-/// A pod: this very one, not another of its name.
+/// The identity of a pod. The UID excludes a later pod of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodId {
     /// Namespace and name.
     pub pod: Key,
-    /// Identity.
+    /// The UID.
     pub uid: String,
 }
 
@@ -42,27 +42,27 @@ impl fmt::Display for PodId {
     }
 }
 
-/// What is wanted of a pod that has to leave.
+/// The state of a pod's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wanted {
-    /// When its node has to be empty; none if that may take for ever.
+    /// When its node must be empty; none without a limit.
     pub deadline: Option<Timestamp>,
-    /// The version of the pod as it was when the API server agreed to remove it. Nothing is asked
-    /// of it again until something newer is known.
+    /// The pod's version when the API server accepted its eviction. The pod is not evicted again
+    /// until a newer version is known.
     pub asked: Option<u64>,
-    /// Since when it has to leave, by the running time of the clock.
+    /// When it was added, by the running time of the clock.
     pub since: Duration,
-    /// How large it is.
+    /// Its size.
     pub size: Size,
 }
 
 impl Wanted {
-    /// Whether a pod has to be deleted now, whatever protects it.
+    /// Whether a pod must be deleted now, despite its protection.
     pub fn is_forced(&self, pod: &Pod, now: Timestamp) -> bool {
         self.forced_since(pod).is_some_and(|since| since <= now)
     }
 
-    /// How long it is until the pod has to be deleted, whatever protects it.
+    /// The time until the pod must be deleted despite its protection.
     pub fn until_forced(&self, pod: &Pod, now: Timestamp) -> Option<Duration> {
         self.forced_since(pod)?.duration_since(now).try_into().ok()
     }
@@ -72,8 +72,8 @@ impl Wanted {
     }
 }
 
-/// The pods that have to leave. Clones are the same list. Who tells of the cluster's changes asks it while the cluster
-/// cannot be looked at, so nobody who holds the list looks at the cluster.
+/// The pods that must leave. Clones are the same list. Listeners lock this list while they hold the
+/// cache's lock. So code that holds this list's lock must not read the cache.
 #[derive(Debug, Clone)]
 pub struct Evictions(Arc<Shared>);
 
@@ -81,7 +81,7 @@ pub struct Evictions(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     clock: Clock,
-    /// Every pod that is wanted to leave waits here, is being looked at, or is on its way out.
+    /// Each pod in the list waits here, is being processed, or is terminating.
     queue: Arc<Queue<PodId>>,
 }
 
@@ -98,8 +98,8 @@ impl Evictions {
         Self(Arc::new(Shared { state: Mutex::default(), clock: clock.clone(), queue }))
     }
 
-    /// A pod has to leave. If that is known, only an earlier deadline is news: the pod is not
-    /// asked more often because somebody else wants it gone too.
+    /// Adds a pod. If it is already in the list, only an earlier deadline changes its entry: a
+    /// second request causes no extra eviction.
     pub fn add(&self, pod: &Pod, deadline: Option<Timestamp>) {
         let id = PodId::of(pod);
         let is_news = {
@@ -124,22 +124,22 @@ impl Evictions {
         }
     }
 
-    /// Whether a pod has to leave.
+    /// Whether a pod is in the list.
     pub fn contains(&self, id: &PodId) -> bool {
         self.lock().wanted.contains_key(id)
     }
 
-    /// What is wanted of a pod, if it has to leave.
+    /// The entry of a pod.
     pub fn wanted(&self, id: &PodId) -> Option<Wanted> {
         self.lock().wanted.get(id).copied()
     }
 
-    /// How many pods have to leave.
+    /// The number of pods.
     pub fn len(&self) -> usize {
         self.lock().wanted.len()
     }
 
-    /// Whether no pod has to leave.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -148,12 +148,12 @@ impl Evictions {
         Arc::clone(&self.0.queue)
     }
 
-    /// Has a pod looked at after a while at the latest.
+    /// Schedules a pod after this wait at the latest.
     pub(super) fn look_after(&self, id: &PodId, wait: Duration) {
         self.0.queue.add_after(id.clone(), wait);
     }
 
-    /// The API server has agreed to remove the pod, which was at this version.
+    /// Records that the API server accepted the eviction of the pod at this version.
     pub(super) fn asked(&self, id: &PodId, version: u64) {
         let State { wanted, turns } = &mut *self.lock();
         if let Some(wanted) = wanted.get_mut(id) {
@@ -162,7 +162,7 @@ impl Evictions {
         }
     }
 
-    /// The pod is protected for now, so that nobody waits for it.
+    /// Records that the pod is protected for now, so smaller pods stop waiting for it.
     pub(super) fn protected(&self, id: &PodId) {
         let State { wanted, turns } = &mut *self.lock();
         if let Some(wanted) = wanted.get(id) {
@@ -170,12 +170,12 @@ impl Evictions {
         }
     }
 
-    /// Whether it is a pod's turn to leave.
+    /// Whether it is a pod's turn to be evicted.
     pub(super) fn turn(&self, wanted: &Wanted) -> Turn {
         self.lock().turns.of(wanted, self.0.clock.running())
     }
 
-    /// Nothing is wanted of the pod any more.
+    /// Removes a pod.
     pub(super) fn remove(&self, id: &PodId) {
         let State { wanted, turns } = &mut *self.lock();
         if let Some(wanted) = wanted.remove(id) {

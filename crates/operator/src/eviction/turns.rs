@@ -1,10 +1,10 @@
-//! Whose turn it is to leave: large pods before small ones, whichever nodes they are on.
+//! The order of evictions: large pods before small ones, across nodes.
 //!
-//! The scheduler puts a pod where most is free. Where small pods come to it first they spread over the gaps that large
-//! ones need, and for those an instance would have to be made like the one that has just gone. Large ones first, and each
-//! finds its place while there is one. The planner counts on that.
+//! The scheduler prefers the node with the most free room. Small pods that arrive first fill the
+//! gaps that large pods need, and a large pod then needs a new instance. If large pods go first,
+//! each finds its gap. The planner assumes this order.
 //!
-//! COMPAT: upstream asks all pods of a node at once.
+//! COMPAT: upstream evicts all pods of a node at once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,33 +15,36 @@ use joiner_core::pod::Size;
 
 use super::list::{PodId, Wanted};
 
-/// How long pods wait until larger ones of other nodes, which go together with theirs, are known.
+/// How long a pod waits for larger pods of other nodes to be added to the list. The value was
+/// chosen and not measured separately.
 const GATHERING: Duration = Duration::from_secs(2);
-/// How long those who have been asked to leave are given until their successors have a place.
+/// How long to wait for the replacements of evicted pods to be scheduled. The value was chosen and
+/// not measured separately.
 const SETTLING: Duration = Duration::from_secs(5);
-/// How long a pod lets larger ones go first at most.
+/// How long a pod waits for larger ones at most. The value was chosen and not measured separately.
 const LONGEST: Duration = Duration::from_secs(20);
-/// How often a pod looks whether larger ones have been asked.
+/// How often a pod checks whether the larger ones were evicted. The value was chosen and not
+/// measured separately.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Whether it is a pod's turn to leave.
+/// Whether it is a pod's turn to be evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It is.
+    /// Yes.
     Now,
-    /// It may be after this long.
+    /// Ask again after this long.
     After(Duration),
-    /// It may be after this long if other nodes are on their way out too; otherwise it is now.
+    /// Ask again after this long if other nodes are leaving too; otherwise yes.
     AfterOthers(Duration),
 }
 
-/// The pods that can be asked to leave, and those that have just been. Times are the clock's running time: a clock that is
-/// set back keeps nobody waiting.
+/// The pods to evict, and the latest evictions. Times are the clock's running time: a wall clock
+/// that is set back delays no pod.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    /// Pods that were not asked yet and are not known to be protected.
+    /// Pods that were not evicted yet and are not known to be protected.
     in_line: BTreeSet<(Size, PodId)>,
-    /// When the last pod of each size was asked.
+    /// When the last pod of each size was evicted.
     asked: BTreeMap<Size, Duration>,
 }
 
@@ -50,7 +53,7 @@ impl Turns {
         self.in_line.insert((size, id.clone()));
     }
 
-    /// The pod does not keep others waiting any more.
+    /// Removes a pod, so that smaller ones stop waiting for it.
     pub(super) fn leave(&mut self, id: &PodId, size: Size) {
         self.in_line.remove(&(size, id.clone()));
     }

@@ -1,29 +1,31 @@
-//! How many of a pool's instances expire at the same time.
+//! The rate at which a pool's instances expire.
 
 use std::{
     collections::{BTreeMap, VecDeque},
     time::Duration,
 };
 
-/// The time in which a share of a pool may expire.
+/// The window in which a share of a pool may expire. The value was chosen and not measured
+/// separately.
 const WINDOW: Duration = Duration::from_mins(1);
-/// Of so many instances one expires in that time. Instances that were made together expire
-/// together; at a tenth a minute, those that come instead keep up, and a person has time to act.
+/// One of this many instances expires in a window. Instances that were created together also expire
+/// together. At a tenth per minute, replacements keep up, and users can react. The value was chosen
+/// and not measured separately.
 const ONE_OF: usize = 10;
-/// For how long a count of instances is used. In a large pool many instances wait, and each of them
-/// would have all of them counted.
+/// How long a count of instances is reused, because counting a large pool is expensive. The value
+/// was chosen and not measured separately.
 const COUNT_FOR: Duration = Duration::from_secs(10);
 
-/// What has expired in the last minute, by pool. Claims without a pool count as one pool.
+/// The expirations of the last minute, by pool. Claims without a pool count as one pool.
 #[derive(Debug, Default)]
 pub(super) struct Pace(BTreeMap<Option<String>, Lately>);
 
-/// What has expired lately of one pool. Times are running time.
+/// The recent expirations of one pool. Times are running time.
 #[derive(Debug)]
 struct Lately {
-    /// When instances have expired, the first first.
+    /// When instances expired, oldest first.
     expired: VecDeque<Duration>,
-    /// How many instances there were.
+    /// The number of instances at the last count.
     instances: usize,
     counted: Duration,
 }
@@ -39,7 +41,7 @@ impl Pace {
         count: impl FnOnce() -> usize,
     ) -> Option<Duration> {
         self.forget(now);
-        // The first of a minute needs no count.
+        // The first expiration in a window needs no count.
         let lately = self.0.get_mut(&pool.map(str::to_owned))?;
         if lately.instances == 0 || now.saturating_sub(lately.counted) >= COUNT_FOR {
             (lately.instances, lately.counted) = (count(), now);
@@ -49,13 +51,13 @@ impl Pace {
         Some((lately.expired[first_of_allowed] + WINDOW).saturating_sub(now))
     }
 
-    /// An instance of a pool has expired.
+    /// Records an expiration.
     pub(super) fn expired(&mut self, pool: Option<&str>, now: Duration) {
         let none = || Lately { expired: VecDeque::new(), instances: 0, counted: now };
         self.0.entry(pool.map(str::to_owned)).or_insert_with(none).expired.push_back(now);
     }
 
-    /// Forgets what is longer ago than a minute.
+    /// Removes expirations that are older than the window.
     fn forget(&mut self, now: Duration) {
         for lately in self.0.values_mut() {
             let is_over = |at: &Duration| now.saturating_sub(*at) >= WINDOW;

@@ -1,5 +1,5 @@
-//! Instances that a predecessor made: they carry no mark of ours, and claims know them by name. And
-//! those whose mark is from before marks said which cluster of a name they are of.
+//! Adoption: writes marks into instances that claims name. A predecessor's instances have no mark.
+//! Older marks lack the cluster's UID.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl GarbageCollection {
-    /// Has instances without a whole mark carry that of the claim that names them.
+    /// Writes the mark of the claim into instances whose mark is missing or incomplete.
     pub(super) async fn adopt_unmarked(
         &self,
         provider: &Arc<dyn CloudProvider>,
@@ -38,8 +38,8 @@ impl GarbageCollection {
     }
 }
 
-/// Instances without a mark, or whose mark does not say which cluster it is of, that exactly one claim
-/// names; and what the claim says of them.
+/// Instances with a missing or incomplete mark that exactly one claim names, with the mark to
+/// write.
 fn adoptions<'m>(
     ids: &ProviderIds,
     claims: &[Arc<NodeClaim>],

@@ -1,4 +1,5 @@
-//! Instances that were made twice for one claim: two processes may have asked at the same moment.
+//! Duplicates: a second instance for the same claim. Two processes may have created one at the same
+//! moment.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,7 +15,7 @@ use crate::{
 };
 
 impl GarbageCollection {
-    /// Removes instances of claims that have an older one.
+    /// Removes the later instances of claims that have an older one.
     pub(super) async fn remove_duplicates(
         &self,
         provider: &Arc<dyn CloudProvider>,
@@ -29,7 +30,7 @@ impl GarbageCollection {
         provider: &Arc<dyn CloudProvider>,
         Double { claim, older, younger }: Double<'_>,
     ) -> Result<(), Trouble> {
-        // Which of the two is the claim's is for the API server to say, not for a cache.
+        // The API server decides which one belongs to the claim; the cache may be outdated.
         let known: Option<NodeClaim> = self.context.cluster.get(&claim.name).await?;
         let named = known.as_ref().filter(|known| uid(&known.metadata) == claim.uid);
         let names = named.and_then(provider_id);
@@ -54,7 +55,7 @@ impl GarbageCollection {
     }
 }
 
-/// A claim's instance, and one that was made for it later.
+/// An older instance of a claim, and a later one.
 #[derive(Debug, PartialEq, Eq)]
 struct Double<'m> {
     claim: &'m ClaimId,
@@ -62,8 +63,7 @@ struct Double<'m> {
     younger: &'m str,
 }
 
-/// Instances whose claim has an older one. Only those count whose mark can be read and of whose age
-/// nobody can be in doubt.
+/// Instances whose claim has an older one. Both need a readable mark and a certain age.
 fn duplicates(instances: &[Instance], now: Timestamp) -> Vec<Double<'_>> {
     let mut by_claim: BTreeMap<&ClaimId, Vec<(Timestamp, &str)>> = BTreeMap::new();
     for instance in instances.iter().filter(|instance| !instance.deleting) {

@@ -1,4 +1,4 @@
-//! What guests were given to join with, such as tokens: clouds empty it once the node has registered.
+//! Join data: tokens and similar data in the guest. Clouds erase it once the node has registered.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl GarbageCollection {
-    /// Has clouds empty what guests have joined with. What fails is tried again in the next round and
-    /// keeps nothing else from being done.
+    /// Erases join data of registered instances. A failure is tried again in the next round and
+    /// does not stop the others.
     pub(super) async fn empty_join_data(
         &self,
         provider: &Arc<dyn CloudProvider>,
@@ -34,12 +34,12 @@ impl GarbageCollection {
             }
             Ok(())
         });
-        // Each has told its own trouble.
+        // Each operation has logged its own error.
         let _ = some_at_once(emptying.collect()).await;
     }
 }
 
-/// Instances whose node has registered, and which still keep what it joined with.
+/// Instances whose node has registered and that still have join data.
 fn joined<'m>(
     ids: &ProviderIds,
     claims: &[Arc<NodeClaim>],

@@ -1,4 +1,4 @@
-//! Claims whose instances are gone.
+//! Lost instances: claims whose instances are gone.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -17,11 +17,11 @@ use crate::{
     world::Kept,
 };
 
-/// Why a claim is disrupted, as metrics call it.
+/// The reason of the disruption in metrics.
 const REASON: &str = "garbage_collected";
 
 impl GarbageCollection {
-    /// The claims of one cloud, as they are known now.
+    /// The current claims of one cloud.
     pub(super) fn claims_of(&self, provider: &dyn CloudProvider) -> Vec<Arc<NodeClaim>> {
         let is_own = |claim: &NodeClaim| {
             self.context.provider_of(claim).is_some_and(|own| own.name() == provider.name())
@@ -62,7 +62,7 @@ impl GarbageCollection {
         if self.has_ready_node(claim) {
             return Ok(());
         }
-        // The list may have been taken at a bad moment; about this one instance the cloud is sure.
+        // A list may be incomplete. A direct query for this one instance is reliable.
         let named = claims::id(claim);
         let get = provider.get(&named, id);
         let found = self.context.ask(Self::NAME, "Get", provider.as_ref(), get).await?;
@@ -83,8 +83,7 @@ impl GarbageCollection {
     }
 }
 
-/// Tells the log, in one line, of claims that the cloud lists no instance for although their nodes
-/// are ready.
+/// Logs, in one line, claims with ready nodes for which the cloud lists no instance.
 fn log_unlisted(provider: &str, claims: &[&Arc<NodeClaim>]) {
     let names: Vec<String> = claims.iter().map(|claim| claim.key().to_string()).collect();
     tracing::warn!(
@@ -95,8 +94,8 @@ fn log_unlisted(provider: &str, claims: &[&Arc<NodeClaim>]) {
     );
 }
 
-/// Claims with a node that has joined, and without an instance in a place that was listed. Those that
-/// have not got so far are given up when they take too long.
+/// Claims with a registered node and without an instance in a listed place. Claims without a node
+/// have their own timeouts.
 fn lost<'c>(
     provider: &dyn CloudProvider,
     claims: &'c [Arc<NodeClaim>],
@@ -120,8 +119,8 @@ fn lost<'c>(
     claims.iter().filter(is_lost).collect()
 }
 
-/// Whether a listed instance with the id of a claim is the claim's: its mark names the claim. Without
-/// a whole mark, the id is all there is to know them by.
+/// Whether a listed instance with a claim's id belongs to the claim: its mark names the claim.
+/// Without a complete mark, the id alone decides.
 pub(super) fn counts_for(instance: &Instance, claim: &NodeClaim) -> bool {
     instance.cluster_unproven || instance.may_be_of(&claims::id(claim))
 }

@@ -1,6 +1,5 @@
-//! Instances that were launched and will never run, such as those whose deployment failed after the
-//! cloud had agreed to it. Their claims are given up as for want of capacity, instead of waiting for
-//! a node until the registration timeout.
+//! Instances that were launched and will never run, for example after a failed deployment. Their
+//! claims are deleted as for missing capacity, before the registration timeout.
 
 use std::sync::Arc;
 
@@ -24,13 +23,13 @@ use crate::{
     world::{Kept, Key},
 };
 
-/// Why such a claim is disrupted, as metrics call it.
+/// The reason of the disruption in metrics.
 const REASON: &str = "insufficient_capacity";
-/// The labels that make an offering.
+/// The labels that identify an offering.
 const OF_OFFERING: [&str; 3] = [label::INSTANCE_TYPE, label::ZONE, label::CAPACITY_TYPE];
 
 impl GarbageCollection {
-    /// Gives up claims whose launched instances are lost.
+    /// Deletes claims whose launched instances are lost.
     pub(super) async fn give_up_lost_launches(
         &self,
         provider: &Arc<dyn CloudProvider>,
@@ -55,7 +54,7 @@ impl GarbageCollection {
     }
 }
 
-/// Looks whether the instance of one claim is lost: its cloud has said that something happened to it.
+/// Checks whether the instance of one claim is lost, after a note from its cloud.
 pub(crate) async fn look_at(context: &Context, claim: &ClaimId) -> Result<(), Trouble> {
     let known =
         context.cache.read(|world| world.node_claims.get(&Key::cluster(&claim.name)).cloned());
@@ -72,7 +71,7 @@ fn waits_for_node(claim: &NodeClaim) -> bool {
     claim.holds(LAUNCHED) && !claim.holds(REGISTERED) && !is_deleting(claim)
 }
 
-/// Gives a claim up if the cloud is sure that its instance is lost.
+/// Deletes a claim if the cloud confirms that its instance is lost.
 async fn look(
     context: &Context,
     controller: &str,
@@ -84,7 +83,7 @@ async fn look(
     let found = context.ask(controller, "Get", provider.as_ref(), get).await?;
     let Some(lost) = found.and_then(|instance| instance.lost) else { return Ok(()) };
     let lost = with_offering(lost, claim);
-    // The cloud hears it before pods are planned again, so that they go elsewhere.
+    // The cloud is told before pods are planned again, so that they use another offering.
     if let Some(class) = context.class_of(claim) {
         provider.lost_before_it_joined(&class, &lost);
     }
@@ -99,7 +98,7 @@ async fn look(
     Ok(())
 }
 
-/// What happened, with the offering that the claim names where the cloud says none.
+/// The lost instance's offering, completed from the claim where the cloud does not name one.
 fn with_offering(lost: Lost, claim: &NodeClaim) -> Lost {
     if !lost.offering.is_empty() {
         return lost;

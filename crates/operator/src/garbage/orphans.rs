@@ -1,4 +1,4 @@
-//! Instances without a claim.
+//! Orphans: instances without a claim.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,16 +19,16 @@ use crate::{
     trouble::Trouble,
 };
 
-/// How old an instance without a claim is at least before it is removed: clones and slow API servers
-/// get the time to tell of each other.
+/// The age at which an orphan may be removed: slow creations and slow watches need time. The value
+/// was chosen and not measured separately.
 pub(super) const LEAST_AGE: SignedDuration = SignedDuration::from_mins(5);
 
-/// By what instances and claims know each other.
+/// Indexes to find the claim of an instance.
 #[derive(Debug, Default)]
 struct Claimed {
     ids: ProviderIds,
     uids: BTreeSet<String>,
-    /// Claims that name an instance, by its canonical provider id.
+    /// The claims with each canonical provider ID.
     by_provider_id: BTreeMap<String, Vec<ClaimId>>,
 }
 
@@ -45,13 +45,13 @@ impl Claimed {
         claimed
     }
 
-    /// Whether there is no claim at all.
+    /// Whether there are no claims.
     fn is_nothing(&self) -> bool {
         self.uids.is_empty()
     }
 
-    /// Whether an instance has a claim: the one it was made for. Without a whole mark a claim counts
-    /// that names it.
+    /// Whether an instance has a claim: the one in its mark. Without a complete mark, a claim with
+    /// its provider ID counts.
     fn has(&self, instance: &Instance) -> bool {
         let marked = instance.claim.as_ref().is_some_and(|claim| self.uids.contains(&claim.uid));
         let naming = || self.by_provider_id.get(&*self.ids.canonical(&instance.provider_id));
@@ -86,10 +86,10 @@ impl GarbageCollection {
             self.storms.none(provider.name());
             return Ok(());
         }
-        // A claim that cannot be read may be the one of any of these instances.
+        // An unreadable claim may belong to any of these instances.
         self.context.sure_of::<NodeClaim>()?;
-        // The cache may be behind. Nobody's instance is removed before the API server has said so, and
-        // before it is sure whose API server that is.
+        // The cache may be outdated. Before a removal, the API server's identity is confirmed, and
+        // then it must confirm that the claim is absent.
         self.context.identity.confirm(&self.context.cluster).await?;
         let claimed = self.claimed_by_api_server().await?;
         orphans.retain(|instance| !claimed.has(instance));
@@ -113,7 +113,7 @@ impl GarbageCollection {
         some_at_once(orphans.map(|instance| self.remove_orphan(provider, instance)).collect()).await
     }
 
-    /// Tells everybody who looks at a class of the cloud.
+    /// Reports too many orphans by events on every class of the cloud.
     fn tell_storm(&self, provider: &dyn CloudProvider, orphans: usize, owned: usize) {
         tracing::error!(
             provider = provider.name(),
@@ -169,8 +169,8 @@ impl GarbageCollection {
     }
 }
 
-/// Whether an instance has no claim, and has had the time to get one. A time of creation that lies in
-/// the future is no age: some clock is wrong.
+/// Whether an instance has no claim and is old enough to have one. A creation time in the future is
+/// no age: a clock is wrong.
 fn is_orphan(
     instance: &Instance,
     first_seen: Option<Timestamp>,

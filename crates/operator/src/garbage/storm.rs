@@ -1,26 +1,28 @@
-//! When too many instances seem to be left over.
+//! Protection against too many orphans at once.
 //!
-//! A definition that was deleted takes all claims with it, and a wrong kubeconfig shows none. What is
-//! left over after something went wrong is few instances; many at once mean something else.
+//! A deleted CRD removes all claims, and a wrong kubeconfig shows none. Failures of single
+//! operations leave few orphans, so many at once have another cause.
 
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// So many instances may always be removed.
+/// This many instances may always be removed. The value was chosen and not measured separately.
 const ALWAYS: usize = 5;
-/// And so many of all, in percent.
+/// The largest share of orphans, in percent of all instances. The value was chosen and not measured
+/// separately.
 const SHARE: usize = 30;
-/// In so many rounds in a row nothing is removed; somebody who is not there by then means it.
+/// The number of rounds in a row without removals; after them the orphans are treated as intended.
+/// The value was chosen and not measured separately.
 const ROUNDS: u32 = 3;
 
-/// In how many rounds there were too many, by the cloud's name.
+/// The number of rounds in a row with too many orphans, by cloud.
 #[derive(Debug, Default)]
 pub(super) struct Storms(Mutex<BTreeMap<&'static str, u32>>);
 
 impl Storms {
-    /// Whether none of so many orphans may be removed in this round.
+    /// Whether the removal of orphans is blocked in this round.
     pub(super) fn forbid(&self, cloud: &'static str, orphans: usize, instances: usize) -> bool {
         if !is_storm(orphans, instances) {
             self.none(cloud);
@@ -32,7 +34,7 @@ impl Storms {
         *rounds <= ROUNDS
     }
 
-    /// There were not too many in this round.
+    /// Records a round without too many orphans.
     pub(super) fn none(&self, cloud: &'static str) {
         self.lock().remove(cloud);
     }
@@ -42,7 +44,7 @@ impl Storms {
     }
 }
 
-/// Whether so many orphans among so many instances mean that something else is wrong.
+/// Whether the number of orphans is too large for the number of instances.
 fn is_storm(orphans: usize, instances: usize) -> bool {
     orphans > ALWAYS && orphans * 100 > instances * SHARE
 }

@@ -1,5 +1,5 @@
-//! Instances of a cluster that has no claim at all. Its claims may be lost, with etcd or with their
-//! definition, and the instances be all that is left of it: somebody has to say that they may go.
+//! Instances of a cluster without any claim. The claims may be lost, with etcd or with their CRD,
+//! and the instances may still be needed. A user must permit their removal.
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_cloud::CloudProvider;
@@ -12,25 +12,28 @@ use crate::{
     marks::REMOVE_UNCLAIMED_UNTIL,
 };
 
-/// So few may be left by creations that were interrupted, and are removed without asking.
+/// This many are removed without permission: interrupted creations may leave a few. The value was
+/// chosen and not measured separately.
 pub(super) const REMOVED_WITHOUT_CLAIMS: usize = 2;
-/// How long the leave lasts that an event proposes: some rounds of two minutes, also for many.
+/// The duration of the permission that an event proposes: several rounds of two minutes. The value
+/// was chosen and not measured separately.
 const PROPOSED: SignedDuration = SignedDuration::from_hours(1);
-/// How long a leave may last: nobody remembers today what was allowed the week before.
+/// The longest permission: an old one must not apply by surprise. The value was chosen and not
+/// measured separately.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
-/// An object that somebody can give leave on.
+/// An object that can carry the permission.
 struct Place {
     subject: Subject,
-    /// What `kubectl annotate` calls it.
+    /// Its name for `kubectl annotate`.
     called: String,
-    /// What its annotation says, if it has one.
+    /// The value of its annotation, if it has one.
     said: Option<Result<bool, String>>,
 }
 
 impl GarbageCollection {
-    /// Whether somebody has given leave to remove instances although there is no claim. Otherwise
-    /// everybody who looks at a pool or class of the cloud is told how.
+    /// Whether a user permits the removal of instances without claims. Otherwise events on the
+    /// pools and classes of the cloud explain how.
     pub(super) fn may_remove_unclaimed(&self, provider: &dyn CloudProvider, owned: usize) -> bool {
         let now = self.context.now();
         let places = self.places(provider, now);
@@ -88,7 +91,7 @@ impl GarbageCollection {
     }
 }
 
-/// Whether annotations give leave now; an error says what is wrong with them.
+/// Whether annotations grant permission now; an error names the problem.
 fn said(annotations: Option<&Labels>, now: Timestamp) -> Option<Result<bool, String>> {
     let text = annotations?.get(REMOVE_UNCLAIMED_UNTIL)?;
     let until = text.parse::<Timestamp>().map_err(|_| format!("{text:?} is no moment"));

@@ -1,4 +1,4 @@
-//! Claims that only the cache knows.
+//! Unconfirmed claims: only the cache has them.
 
 use std::{
     collections::BTreeMap,
@@ -11,27 +11,27 @@ use joiner_api::node_claim::NodeClaim;
 
 use crate::{context::Context, rounds::Rounds, trouble::Trouble, world::Key};
 
-/// How long a watch may take to tell of a claim that we have written.
+/// How long a watch may take to show a claim that this process wrote. The value is Karpenter's.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Forgets claims that our own writes told of and that no longer exist.
+/// Removes cached claims that came from a write and no longer exist.
 ///
-/// The answer to a write can arrive after the watch has told of the claim's end. The cache then
-/// knows a claim that nobody will ever tell anything of again, and plans would count on it for ever.
+/// The answer to a write can arrive after the watch reported the claim's deletion. No later event
+/// would remove this claim from the cache, and plans would count it forever.
 #[derive(Debug)]
 pub struct UnconfirmedClaims {
     context: Context,
-    /// Since when each of them waits for the watch.
+    /// Since when each claim waits for the watch.
     since: Mutex<BTreeMap<Key, Timestamp>>,
 }
 
 impl UnconfirmedClaims {
-    /// A collector that has seen nothing yet.
+    /// A collector with an empty memory.
     pub fn new(context: Context) -> Self {
         Self { context, since: Mutex::default() }
     }
 
-    /// Claims that have waited for too long.
+    /// Claims that have waited too long.
     fn overdue(&self) -> Vec<Key> {
         let now = self.context.now();
         let patience = SignedDuration::try_from(PATIENCE).unwrap_or_default();
@@ -49,7 +49,7 @@ impl Rounds for UnconfirmedClaims {
 
     async fn round(&self) -> Result<Duration, Trouble> {
         for key in self.overdue() {
-            // That a watch is slow does not mean that there is nothing to tell.
+            // The watch may be slow, so the API server is asked.
             if self.context.cluster.get::<NodeClaim>(key.name()).await?.is_none() {
                 self.context.cache.gone::<NodeClaim>(&key);
                 tracing::debug!(NodeClaim = %key, "forgot nodeclaim that does not exist any more");

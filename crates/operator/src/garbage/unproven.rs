@@ -1,5 +1,5 @@
-//! Instances that carry the name of this cluster and not its identity, and that no claim names. Another
-//! cluster of the name may need them, so they stay.
+//! Instances with this cluster's name, without its UID, and without a claim. They may belong to
+//! another cluster of the same name, so they stay.
 
 use std::{
     collections::BTreeMap,
@@ -11,12 +11,12 @@ use joiner_cloud::{CloudProvider, instance::Instance};
 use super::GarbageCollection;
 use crate::events::{Event, Subject};
 
-/// The instances that were last told of, by the cloud's name.
+/// The instances of the last report, by cloud.
 #[derive(Debug, Default)]
 pub(super) struct Unproven(Mutex<BTreeMap<&'static str, Vec<String>>>);
 
 impl Unproven {
-    /// Whether others were told of before.
+    /// Whether these instances differ from the last report.
     fn is_news(&self, cloud: &'static str, ids: &[String]) -> bool {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = told.insert(cloud, ids.to_vec());
@@ -25,7 +25,7 @@ impl Unproven {
 }
 
 impl GarbageCollection {
-    /// Leaves instances alone, and tells so where they are others than before.
+    /// Reports instances that stay, if they differ from the last report.
     pub(super) fn leave_unproven(&self, provider: &dyn CloudProvider, instances: &[Instance]) {
         let mut ids: Vec<String> = instances.iter().map(|own| own.provider_id.clone()).collect();
         ids.sort_unstable();

@@ -20,8 +20,8 @@ use k8s_openapi::{
 use super::{convert, pods::PodReader, requests};
 use crate::{objects::Objects, world::Key};
 
-/// Pods that one buffer stands for at most. Far more than anybody keeps free, and few enough that
-/// a slip of the pen does not use up all memory.
+/// The most pods of one buffer: far more than usual, and few enough that a typing error does not
+/// exhaust the memory. The value was chosen and not measured separately.
 const REPLICAS_MAX: i32 = 100_000;
 
 /// The strategy that makes nodes for a buffer, and the default.
@@ -71,7 +71,7 @@ pub fn buffer_of(pod: &str) -> Option<Key> {
     Some(Key::new(Some(namespace), buffer))
 }
 
-/// What a buffer comes to.
+/// A resolved buffer.
 #[derive(Debug)]
 pub struct Resolved<'o> {
     template: &'o PodTemplateSpec,
@@ -83,7 +83,7 @@ pub struct Resolved<'o> {
     pub template_generation: Option<i64>,
 }
 
-/// Why it is not known what a buffer comes to.
+/// Why a buffer cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
     /// The `PodTemplate` that it names is not there.
@@ -116,9 +116,9 @@ impl Display for Unresolved {
     }
 }
 
-/// Finds out what a buffer comes to. The objects that it refers to must be among `objects`.
+/// Resolves a buffer. The objects that it refers to must be among `objects`.
 ///
-/// COMPAT: upstream makes nodes for every strategy, also for those of other programs.
+/// COMPAT: upstream creates nodes for every strategy, also for those of other programs.
 pub fn resolve<'o>(
     buffer: &CapacityBuffer,
     objects: &'o Objects,

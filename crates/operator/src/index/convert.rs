@@ -1,7 +1,7 @@
-//! Kubernetes' words in the planner's.
+//! Converts Kubernetes types to the planner's types.
 //!
-//! Objects are validated when they are read, so that nothing here can fail. What should have been
-//! refused is read as the most restrictive thing it could mean.
+//! Objects are validated when they are read, so conversion cannot fail. An invalid value that
+//! passed is read as its most restrictive meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,7 @@ pub(crate) fn tolerations(spec: &core::PodSpec) -> Vec<Toleration> {
     spec.tolerations.iter().flatten().map(toleration).collect()
 }
 
-/// What a pod with these requests asks for.
+/// The planner's pod for these requests.
 pub(super) fn pod_spec(spec: &core::PodSpec, requests: Resources) -> PodSpec {
     let affinity = spec.affinity.as_ref();
     let node = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
@@ -152,7 +152,7 @@ pub(super) fn pod_spec(spec: &core::PodSpec, requests: Resources) -> PodSpec {
     }
 }
 
-/// What matters of a pod that is left unread: what it uses where it is, and whom it keeps away.
+/// The parts of an unread pod that matter: the resources that it uses, and the pods that it repels.
 pub(super) fn unread_pod_spec(
     spec: &core::PodSpec,
     requests: Resources,
@@ -198,7 +198,7 @@ fn affinity_term(term: &PodAffinityTerm) -> AffinityTerm {
     }
 }
 
-/// A spread constraint with Kubernetes' defaults for what it leaves out.
+/// A spread constraint, with Kubernetes' defaults for unset fields.
 pub(super) fn spread(constraint: &TopologySpreadConstraint) -> SpreadConstraint {
     let policy = |text: Option<&str>, default| match text {
         Some("Honor") => InclusionPolicy::Honor,
@@ -226,10 +226,10 @@ pub(super) fn spread(constraint: &TopologySpreadConstraint) -> SpreadConstraint 
     }
 }
 
-/// Ports on the node itself.
+/// Host ports.
 ///
-/// COMPAT: upstream looks at `hostPort` only, to which the API server copies the ports of pods in
-/// the node's network. It does not do so in templates, and nobody does in files written by hand.
+/// COMPAT: upstream reads only `hostPort`, to which the API server copies the ports of pods in the
+/// host network. It does not copy them in templates, and files usually lack them.
 fn host_ports(spec: &core::PodSpec) -> BTreeSet<HostPort> {
     const EVERY_ADDRESS: &str = "0.0.0.0";
     const DEFAULT_PROTOCOL: &str = "TCP";

@@ -1,4 +1,4 @@
-//! What each daemon set would put on a node.
+//! The pods that each daemon set would run on a node.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,9 +14,9 @@ use k8s_openapi::{
 use super::{pods::PodReader, requests};
 use crate::objects::Objects;
 
-/// All daemon sets, each with the pod it stands for: its newest one, because admission may change
-/// what pods ask for, or else one made from its template. Either way with the template's required
-/// node affinity, which the controller overwrites with the name of one node.
+/// All daemon sets, each with an example pod. It is the newest existing one, because admission may
+/// change requests, or else one from the template. Its required node affinity is the template's,
+/// because the controller replaces it by the node's name.
 pub(super) fn daemons(
     objects: &Objects,
     ignore_dra: bool,

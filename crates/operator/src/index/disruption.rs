@@ -1,4 +1,4 @@
-//! What keeps pods where they are, and which of them can be moved now.
+//! What protects pods, and which pods can move now.
 
 use jiff::Timestamp;
 use joiner_core::disruption::KeptBy;
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// What stands in the way of moving pods.
+/// The protections of pods.
 #[derive(Debug)]
 pub(super) struct Disruption {
     budgets: Budgets,
@@ -24,7 +24,7 @@ impl Disruption {
         Self { budgets: Budgets::new(&objects.pod_disruption_budgets), now }
     }
 
-    /// Whether a pod of a leaving node needs another place now. What protects a pod ends when it
+    /// Whether a pod of a leaving node needs another place now. A protection ends when the pod
     /// terminates.
     pub(super) fn is_currently_reschedulable(&self, pod: &Pod) -> bool {
         is_reschedulable(pod)
@@ -32,8 +32,7 @@ impl Disruption {
             && (is_terminating(pod) || !self.budgets.keep_for_good(pod))
     }
 
-    /// What keeps a pod where it is now: its own wish, also where it belongs to its node, or budgets
-    /// where it would be evicted.
+    /// The protection of a pod now: its own annotation, or a budget if the pod would be evicted.
     pub(super) fn kept_by(&self, pod: &Pod) -> Option<KeptBy> {
         let wish = DoNotDisrupt::of(pod);
         if is_active(pod) && wish.is_active(self.now) {

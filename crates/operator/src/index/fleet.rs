@@ -42,7 +42,7 @@ use crate::{
     objects::Objects,
 };
 
-/// What objects do not tell about instances.
+/// State of instances that objects do not show.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
     /// Names of claims that are part of a command that is being carried out.
@@ -55,17 +55,16 @@ pub struct Live {
     pub drift_resumes: BTreeMap<String, Timestamp>,
     /// Since when a pool has been restless at every look.
     pub restless_since: BTreeMap<String, Timestamp>,
-    /// The namespace that the controller's lease lives in. Where it is not known, whoever has
-    /// paused disruption by any namespace is taken to mean it.
+    /// The namespace of the controller's lease. If it is unknown, a pause annotation in any
+    /// namespace counts.
     pub namespace: Option<String>,
-    /// Whether a claim without any condition is judged by its Node, because nobody writes
-    /// conditions by hand. A running controller doubts such a claim.
+    /// Whether a claim without conditions is judged by its Node, because files usually omit
+    /// conditions. A running controller does not trust such a claim.
     pub reads_kindly: bool,
 }
 
 impl Live {
-    /// Where no controller runs that could know more: files, and clusters that are looked at from
-    /// outside.
+    /// For files and clusters that are read without a running controller.
     pub fn of_nobody() -> Self {
         Self { reads_kindly: true, ..Self::default() }
     }
@@ -146,7 +145,7 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Whether nobody has said how a Node is, and that is no reason to doubt it.
+    /// Whether a Node has no conditions, and that is acceptable.
     fn says_nothing(&self, node: &Node) -> bool {
         let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
         self.live.reads_kindly && conditions.is_none_or(Vec::is_empty)
@@ -156,7 +155,7 @@ impl<'o> Reader<'o> {
         let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let is_hand_written = self.live.reads_kindly && claim.conditions().is_empty();
         let (is_initialized, since) = if is_hand_written {
-            // What nobody remembers was long ago.
+            // An unknown time counts as long ago.
             (instance.initialized, created.unwrap_or(Timestamp::UNIX_EPOCH))
         } else {
             (claim.holds(INITIALIZED), claim.since(INITIALIZED).unwrap_or(self.now))
@@ -176,8 +175,8 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Whether an instance has been quiet for as long as its pool asks, where nobody is there to say so: objects may be older
-    /// than the time they are judged for.
+    /// Whether an instance has been quiet for as long as its pool requires, computed from times. It
+    /// serves readers without a controller, whose objects may be older than the evaluated time.
     fn has_become_quiet(&self, pool: Option<&str>, since: Option<Timestamp>) -> bool {
         let rules = pool.and_then(|pool| self.pools.get(pool)).filter(|it| it.replicas.is_none());
         let after = rules.and_then(|rules| rules.consolidate_after);
@@ -187,7 +186,7 @@ impl<'o> Reader<'o> {
 
     fn pod(&self, planned: &PlannedPod) -> PodFacts {
         let pod = self.pods.get(&(&*planned.namespace, &*planned.name));
-        // A pod that the objects do not tell of is one that needs a place, as most do.
+        // A pod without an object counts as one that needs a place, as most pods do.
         pod.map(|pod| pods::facts(pod, &self.disruption)).unwrap_or_default()
     }
 }

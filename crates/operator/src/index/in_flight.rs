@@ -1,4 +1,4 @@
-//! Claims that no provider has answered yet.
+//! Claims that have not been launched yet.
 
 use joiner_api::node_claim::NodeClaim;
 use joiner_core::{
@@ -14,12 +14,11 @@ use super::{
     nodes::{claim_name, lasting_taints},
 };
 
-/// What is sure about an instance that was asked for: the labels that its claim leaves no choice of,
-/// and the room it has whichever type the provider picks. Against its pool's limits it counts with
-/// the most that the provider can pick.
+/// The guaranteed part of a future instance: the labels that its claim fixes, and the room of the
+/// smallest possible type. Against its pool's limits it counts as the largest possible type.
 ///
-/// COMPAT: upstream leaves such claims out, and plans nothing at all while there is one. Where
-/// instances take minutes to make, that would be most of the time.
+/// COMPAT: upstream omits such claims, and plans nothing while there is one. Where launches take
+/// minutes, that would be most of the time.
 pub(super) fn node(claim: &NodeClaim, catalog: &Catalog) -> Node {
     let mut labels = convert::labels(&claim.metadata);
     let requirements = Requirements::from_specs(&convert::requirements(&claim.spec.requirements));
@@ -46,7 +45,7 @@ pub(super) fn node(claim: &NodeClaim, catalog: &Catalog) -> Node {
     }
 }
 
-/// Allocatable and capacity of every way in which the claim can become an instance of this type.
+/// Allocatable and capacity of every offering of this type that the claim allows.
 fn shapes(
     instance_type: &InstanceType,
     requirements: &Requirements,
@@ -56,7 +55,7 @@ fn shapes(
     if requirements.intersects(&instance_type.requirements).is_err() {
         return Vec::new();
     }
-    // Most offerings of a type differ in place and price only.
+    // Most offerings of a type differ only in place and price.
     let mut seen = Vec::new();
     let mut shapes = Vec::new();
     for offering in instance_type.compatible_offerings(requirements, &catalog.well_known) {

@@ -1,4 +1,4 @@
-//! How a Node and its `NodeClaim` become one instance.
+//! Joins each Node and its `NodeClaim` to one instance.
 
 use std::{
     borrow::Cow,
@@ -20,7 +20,7 @@ use k8s_openapi::api::core::v1::Node;
 use super::{convert, in_flight, pods::Sorted};
 use crate::{claims, objects::Objects};
 
-/// What a cordoned node is tainted with.
+/// The taint of a cordoned node.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// A Node, its claim, or both.
@@ -32,7 +32,7 @@ pub(super) struct Instance<'o> {
     is_intended_to_leave: bool,
 }
 
-/// Every instance that exists or is on its way, in order of name.
+/// Every existing or coming instance, ordered by name.
 #[derive(Debug)]
 pub(super) struct Instances<'o> {
     all: Vec<Instance<'o>>,
@@ -41,18 +41,18 @@ pub(super) struct Instances<'o> {
 }
 
 impl<'o> Instances<'o> {
-    /// Brings Nodes and claims together by the provider's name for the instance. A Node without one
-    /// goes by its own name; a claim without one belongs to the Node that its status names.
+    /// Joins Nodes and claims by provider ID. A Node without one keeps its own name; a claim
+    /// without one belongs to the Node in its status.
     ///
-    /// COMPAT: upstream does not see a pool's Node before it has a provider ID, nor one that has no
-    /// instance type label before it is initialized. Files written by hand have such nodes.
+    /// COMPAT: upstream omits a pool's Node without a provider ID, and an uninitialized one without
+    /// an instance type label. Files may contain such nodes.
     pub(super) fn new(objects: &'o Objects, notes: &mut Vec<String>) -> Self {
         let mut claims: Vec<&NodeClaim> = objects.node_claims.iter().map(Arc::as_ref).collect();
         claims.sort_by_key(|claim| &claim.metadata.name);
         let named: HashSet<&str> =
             claims.iter().filter_map(|claim| claims::node_name(claim)).collect();
         let mut nodes: Vec<&Node> = objects.nodes.iter().map(Arc::as_ref).collect();
-        // Of several Nodes with one provider ID the one that a claim names is the claim's.
+        // Of several Nodes with one provider ID, the one that a claim names is used.
         nodes.sort_by_key(|node| (!named.contains(node_name(node)), node_name(node)));
 
         let provider_ids: HashMap<&str, &str> =
@@ -104,12 +104,12 @@ impl<'o> Instances<'o> {
         Self { all: instances, leaving, volume_limits: volume_limits(objects) }
     }
 
-    /// Whether a node is going away; nothing if it is not there.
+    /// Whether a node is leaving; none if it does not exist.
     pub(super) fn is_leaving(&self, node: &str) -> Option<bool> {
         self.leaving.get(node).copied()
     }
 
-    /// The instances in the planner's words, with the pods that stay on them.
+    /// The instances as the planner's nodes, with the pods that stay on them.
     pub(super) fn into_nodes(
         mut self,
         catalog: &Catalog,
@@ -132,8 +132,7 @@ impl<'o> Instances<'o> {
     }
 }
 
-/// What the instances of each pool have together, nodes counted too: those that were launched and
-/// are not about to go.
+/// The total resources of each pool's launched instances that are not leaving, with their number.
 pub fn usage_by_pool(objects: &Objects) -> BTreeMap<String, Resources> {
     let mut usage: BTreeMap<String, Resources> = BTreeMap::new();
     let instances = Instances::new(objects, &mut Vec::new());
@@ -189,7 +188,7 @@ fn volume_limits(objects: &Objects) -> HashMap<&str, BTreeMap<String, u32>> {
 }
 
 impl<'o> Instance<'o> {
-    /// The name it goes by: its claim's until its Node has registered.
+    /// The instance's name: its claim's name until its Node has registered.
     fn name(&self) -> &'o str {
         match (self.node, self.claim) {
             (Some(node), None) => node_name(node),
@@ -199,14 +198,14 @@ impl<'o> Instance<'o> {
         }
     }
 
-    /// The claim, if no provider has answered it yet.
+    /// The claim, if it has not been launched yet.
     fn unlaunched(&self) -> Option<&'o NodeClaim> {
         let claim = self.claim.filter(|_| self.node.is_none())?;
         let id = claim.status.as_ref().and_then(|status| status.provider_id.as_deref());
         id.is_none_or(str::is_empty).then_some(claim)
     }
 
-    /// Whether a label of the Node says so; a Node that is not ours needs no label.
+    /// Whether a label of the Node shows the milestone; a foreign Node needs no label.
     fn has_come_to(&self, milestone: &str) -> bool {
         let Some(node) = self.node else { return false };
         let labels = node.metadata.labels.as_ref();
@@ -242,7 +241,7 @@ impl<'o> Instance<'o> {
         }
     }
 
-    /// Taints that new pods must tolerate: not those that will be gone once the instance is ready.
+    /// Taints that new pods must tolerate, without those that are removed by the initialization.
     fn taints(&self) -> Vec<Taint> {
         let taints = match (self.node, self.claim) {
             (Some(node), _) if self.is_registered() => node_taints(node),
@@ -255,8 +254,8 @@ impl<'o> Instance<'o> {
         }
     }
 
-    /// What the Node reports. Until it is ready, the claim knows better where the Node says zero:
-    /// kubelets know nothing of devices before their plugins have started.
+    /// The resources that the Node reports. Before initialization, the claim replaces zeros:
+    /// kubelets report devices only after their plugins have started.
     fn amounts(
         &self,
         of_node: impl Fn(&Node) -> Resources,
@@ -306,8 +305,8 @@ impl<'o> Instance<'o> {
 
 /// The taints of a Node.
 ///
-/// COMPAT: upstream does not look at `unschedulable`; the cluster's own controller turns it into a
-/// taint, but nothing does so in files written by hand.
+/// COMPAT: upstream ignores `unschedulable`, because a controller of the cluster converts it to a
+/// taint. Files may lack that taint.
 fn node_taints(node: &Node) -> Vec<Taint> {
     let Some(spec) = &node.spec else { return Vec::new() };
     let mut taints = convert::taints(spec.taints.iter().flatten());
@@ -319,7 +318,7 @@ fn node_taints(node: &Node) -> Vec<Taint> {
     taints
 }
 
-/// The taints that stay when the claim's instance is ready.
+/// The taints that remain after the initialization of the claim's instance.
 pub(super) fn lasting_taints(mut taints: Vec<Taint>, claim: &NodeClaim) -> Vec<Taint> {
     let startup = convert::taints(&claim.spec.startup_taints);
     taints.retain(|taint| {

@@ -1,4 +1,4 @@
-//! Default topology spread: how pods that say nothing about it are spread.
+//! Default topology spread, for pods without constraints.
 
 use std::{
     cell::RefCell,
@@ -26,17 +26,17 @@ pub struct SchedulerConfig {
 /// Why a scheduler configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchedulerConfigError {
-    /// It does not have the form of one.
+    /// Its format is invalid.
     #[error("the scheduler configuration cannot be read: {0}")]
     Form(String),
     /// One of its constraints breaks a rule.
     #[error("podTopologySpread.defaultConstraints[{index}].{field}: {problem}")]
     Constraint {
-        /// From 0.
+        /// The index, from 0.
         index: usize,
         /// The field.
         field: &'static str,
-        /// What is wrong and what to write.
+        /// The problem and the remedy.
         problem: String,
     },
 }
@@ -67,12 +67,12 @@ struct ConstraintForm {
 }
 
 impl SchedulerConfig {
-    /// Whether it says nothing.
+    /// Whether it has no constraints.
     pub fn is_empty(&self) -> bool {
         self.defaults.is_empty()
     }
 
-    /// Reads a configuration in YAML or JSON. Nothing written means no defaults.
+    /// Reads a configuration in YAML or JSON. An empty text means no defaults.
     pub fn parse(text: &str) -> Result<Self, SchedulerConfigError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -149,8 +149,7 @@ fn constraint(form: &ConstraintForm) -> Result<SpreadConstraint, (&'static str, 
     })
 }
 
-/// Gives pods the default constraints, with the selector of the service and the workload that they
-/// belong to.
+/// Adds the default constraints to pods, with the selector of their service and workload.
 #[derive(Debug)]
 pub(super) struct DefaultSpread<'o> {
     defaults: &'o [SpreadConstraint],
@@ -158,11 +157,11 @@ pub(super) struct DefaultSpread<'o> {
     services: BTreeMap<&'o str, Vec<&'o Labels>>,
     /// Selectors of workloads, by namespace, kind and name.
     workloads: HashMap<(&'o str, &'static str, &'o str), Workload<'o>>,
-    /// Selectors found so far: the pods of one workload all have the same.
+    /// Cached selectors: the pods of one workload share theirs.
     found: RefCell<HashMap<Origin, Option<LabelSelector>>>,
 }
 
-/// What decides a pod's selector: its namespace, its owner and its labels.
+/// The inputs of a pod's selector: its namespace, owner and labels.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Origin {
     namespace: String,
@@ -216,8 +215,8 @@ impl<'o> DefaultSpread<'o> {
         Self { defaults: &config.defaults, services: sorted.collect(), workloads, found }
     }
 
-    /// Adds the default constraints to a pod that has none, unless nothing says which pods are its
-    /// likes.
+    /// Adds the default constraints to a pod without constraints, if a service or a workload
+    /// selects it.
     pub(super) fn apply(&self, metadata: &ObjectMeta, spec: &mut PodSpec) {
         if self.defaults.is_empty() || !spec.spread.is_empty() {
             return;

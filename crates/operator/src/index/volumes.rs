@@ -1,4 +1,4 @@
-//! Which volumes a pod mounts, where they allow it to be, and what they wait for.
+//! The volumes of a pod: where they can attach, and whether they are ready.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,11 +17,11 @@ use k8s_openapi::api::{
 use super::convert::node_term;
 use crate::{marks::BIND_COMPLETED, objects::Objects};
 
-/// Alternatives that are kept at most. They multiply with every volume, and a pod that could be in
-/// so many places will fit one of the first.
+/// The most alternatives that are kept. They multiply with every volume, and a pod with so many
+/// possible places fits one of the first. The value was chosen and not measured separately.
 const ALTERNATIVES_MAX: usize = 1000;
 
-/// Storage drivers that used to be part of Kubernetes, and what they are called now.
+/// In-tree storage drivers, and the CSI drivers that replaced them.
 const IN_TREE_DRIVERS: [(&str, &str); 7] = [
     ("kubernetes.io/aws-ebs", "ebs.csi.aws.com"),
     ("kubernetes.io/azure-disk", "disk.csi.azure.com"),
@@ -40,13 +40,13 @@ pub(super) struct VolumeIndex<'o> {
     classes: HashMap<&'o str, &'o StorageClass>,
 }
 
-/// What a claim rests on.
+/// The volume or storage class of a claim.
 enum Source<'o> {
     Volume(&'o PersistentVolume),
     Class(&'o StorageClass),
-    /// Neither is named.
+    /// Neither.
     Nothing,
-    /// A volume or a class is named that is not there.
+    /// The named volume or class does not exist.
     Missing(String),
 }
 
@@ -68,13 +68,13 @@ impl<'o> VolumeIndex<'o> {
         Self { claims: claims.collect(), volumes: volumes.collect(), classes: classes.collect() }
     }
 
-    /// The volumes of a pod that wants a place. A claim that is not ready makes it wait.
+    /// The volumes of a pending pod, which waits for claims that are not ready.
     pub(super) fn of_pending(&self, pod: &Pod) -> PodVolumes {
         self.placed(pod, |claim, source| not_ready(claim, source))
     }
 
-    /// The volumes of a pod that moves. It ran with them, so that only those must wait whose
-    /// objects have gone.
+    /// The volumes of a pod that moves. They were bound already, so the pod waits only for deleted
+    /// objects.
     ///
     /// COMPAT: upstream places such a pod as if it had no volumes.
     pub(super) fn of_moving(&self, pod: &Pod) -> PodVolumes {
@@ -84,7 +84,7 @@ impl<'o> VolumeIndex<'o> {
         })
     }
 
-    /// The volumes that a pod has attached where it is. What cannot be found is not attached.
+    /// The attached volumes of a bound pod. A volume that cannot be found counts as not attached.
     pub(super) fn of_bound(&self, namespace: &str, name: &str, spec: &PodSpec) -> PodVolumes {
         let mut attached = BTreeSet::new();
         for claim_name in claim_names(name, spec) {
@@ -104,7 +104,7 @@ impl<'o> VolumeIndex<'o> {
         let pod_name = pod.metadata.name.as_deref().unwrap_or_default();
         let mut volumes = PodVolumes::default();
         let Some(spec) = &pod.spec else { return volumes };
-        // A claim may be mounted many times, and many claims may be in the same places.
+        // A claim may be mounted several times, and several claims may allow the same places.
         let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
         for name in claim_names(pod_name, spec).filter(|name| names.insert(name.clone())) {
             let Some(claim) = self.claims.get(&(namespace, name.as_str())) else {
@@ -163,7 +163,7 @@ pub(crate) fn claim_names<'s>(
     spec.volumes.iter().flatten().filter_map(name)
 }
 
-/// Why a pod cannot be placed with this claim yet.
+/// Why a pod with this claim cannot be placed yet.
 fn not_ready(claim: &PersistentVolumeClaim, source: &Source<'_>) -> Option<String> {
     if claim.metadata.deletion_timestamp.is_some() {
         return Some("is being deleted; create it again".to_owned());
@@ -204,7 +204,7 @@ fn not_ready(claim: &PersistentVolumeClaim, source: &Source<'_>) -> Option<Strin
     }
 }
 
-/// The slot that the claim takes on a node, if its driver counts them.
+/// The attachment that the claim uses on a node, if its driver has a limit.
 fn attachment(namespace: &str, claim: &str, source: &Source<'_>) -> Option<AttachedVolume> {
     let driver = match source {
         Source::Volume(volume) => driver_of_volume(volume.spec.as_ref()?)?,
@@ -219,8 +219,8 @@ fn driver_of_class(provisioner: &str) -> &str {
     known.map_or(provisioner, |(_, driver)| driver)
 }
 
-/// COMPAT: of volumes from before CSI, upstream counts AWS's only. Their drivers attach them all
-/// the same, so all are counted that have a CSI driver now.
+/// COMPAT: of the volumes from before CSI, upstream counts only those of AWS. CSI drivers attach
+/// all of them now, so all are counted.
 fn driver_of_volume(volume: &PersistentVolumeSpec) -> Option<&str> {
     if let Some(csi) = &volume.csi {
         return Some(&csi.driver);
@@ -237,7 +237,7 @@ fn driver_of_volume(volume: &PersistentVolumeSpec) -> Option<&str> {
     in_tree.into_iter().find(|(_, is_used)| *is_used).map(|(name, _)| driver_of_class(name))
 }
 
-/// Where a claim allows its pods to be: any one of these. None: anywhere.
+/// The places that a claim allows, as alternatives. An empty list allows every place.
 fn alternatives(source: &Source<'_>) -> Vec<Requirements> {
     match source {
         Source::Volume(volume) => volume.spec.as_ref().map(of_volume).unwrap_or_default(),
@@ -278,8 +278,8 @@ fn of_volume(volume: &PersistentVolumeSpec) -> Vec<Requirements> {
     alternatives
 }
 
-/// Every pair of alternatives that do not contradict each other. If all do, the pairs stay as they
-/// are, so that planning fails for the reason that is true.
+/// Every compatible pair of alternatives. If none is compatible, all pairs are kept, so that the
+/// plan reports the real reason.
 fn combine(before: Vec<Requirements>, more: Vec<Requirements>) -> Vec<Requirements> {
     if more.is_empty() {
         return before;

@@ -1,8 +1,8 @@
-//! Addresses of instances, from pools that an IPAM provider of Cluster API serves.
+//! Addresses of instances, from pools of an IPAM provider of Cluster API.
 //!
-//! An address is asked for by an `IPAddressClaim`, named after the instance, its network card and the
-//! pool; so it is found again by whoever was killed. The `NodeClaim` owns it: the address is free
-//! again when the claim, and so its instance, is gone.
+//! Each address is requested by an `IPAddressClaim`. Its name follows from the instance, its
+//! network card and the pool, so a restarted process finds it again. The `NodeClaim` owns it: the
+//! address is released when the claim is gone.
 
 use joiner_cloud::{
     CloudError,
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use super::{Missing, memory::Unread, reading};
 use crate::{claims, context::Context, trouble::Trouble};
 
-/// The group of kinds that addresses are asked for by.
+/// The API group of `IPAddressClaim`.
 const GROUP: &str = "ipam.cluster.x-k8s.io";
 
-/// The version in which addresses are asked for.
+/// The served version of that API group.
 pub(super) async fn served_version(context: &Context, class: &str) -> Result<String, Missing> {
     let read = reading::served_version(context, GROUP);
     match context.inputs.0.lately.ipam.get(&context.clock, (), read).await {
@@ -42,7 +42,7 @@ pub(super) async fn served_version(context: &Context, class: &str) -> Result<Str
     }
 }
 
-/// The addresses of an instance, once it has them all.
+/// The addresses of an instance, once all are assigned.
 pub(super) async fn fetch(
     context: &Context,
     order: &Order,
@@ -61,7 +61,7 @@ pub(super) async fn fetch(
     };
     let (claims, addresses) =
         (api("IPAddressClaim", "ipaddressclaims"), api("IPAddress", "ipaddresses"));
-    // All are asked for before the first is waited for.
+    // All are requested before the first is waited for.
     let mut asked = Vec::new();
     for need in needs {
         asked.push((
@@ -81,7 +81,7 @@ pub(super) async fn fetch(
     Ok(found)
 }
 
-/// The claim of an address as it is; it is made if it is not there.
+/// The current `IPAddressClaim`, created if it does not exist.
 async fn asked_for(
     context: &Context,
     claims: &Api<DynamicObject>,
@@ -117,7 +117,7 @@ async fn asked_for(
     Ok(claim.data)
 }
 
-/// An address that is asked for on behalf of a claim.
+/// The `IPAddressClaim` to create on behalf of a claim.
 fn claim(owner: &ClaimId, need: &AddressNeed, name: &str, version: &str) -> DynamicObject {
     let AddressPool { group, kind, name: pool } = &need.pool;
     let gvk = GroupVersionKind::gvk(GROUP, version, "IPAddressClaim");
@@ -128,7 +128,7 @@ fn claim(owner: &ClaimId, need: &AddressNeed, name: &str, version: &str) -> Dyna
     claim
 }
 
-/// The name of the address that a claim got.
+/// The name of the `IPAddress` that an `IPAddressClaim` is bound to.
 fn bound_to(claim: &Value, named: &str, pool: &AddressPool) -> Result<String, CloudError> {
     let bound = claim["status"]["addressRef"]["name"].as_str().filter(|name| !name.is_empty());
     if let Some(bound) = bound {
@@ -151,7 +151,7 @@ fn bound_to(claim: &Value, named: &str, pool: &AddressPool) -> Result<String, Cl
     })
 }
 
-/// An address as its object tells it.
+/// Reads an `IPAddress`.
 fn read(nic: usize, address: &Value, named: &str) -> Result<Address, CloudError> {
     let spec = &address["spec"];
     let text = |field: &str| spec[field].as_str().filter(|text| !text.is_empty());

@@ -1,4 +1,4 @@
-//! The end of tokens: they go as soon as nobody needs them any more.
+//! The deletion of tokens: each is deleted as soon as no claim needs it.
 
 use std::time::Duration;
 
@@ -18,12 +18,14 @@ use crate::{
     world::{Change, World},
 };
 
-/// How often it is looked for tokens that somebody else has left.
+/// How often to look for tokens that another process left. The value was chosen and not measured
+/// separately.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
-/// How often it is looked whether there is a class whose instances join by tokens.
+/// How often to check whether a class uses tokens. The value was chosen and not measured
+/// separately.
 const LOOK_AGAIN: Duration = Duration::from_mins(5);
 
-/// Removes the token of each claim that needs it no more. Its objects are the claims' identities.
+/// Deletes the token of each claim that no longer needs it. Its keys are claim UIDs.
 #[derive(Debug)]
 pub struct TokenCollection(pub Context);
 
@@ -49,7 +51,7 @@ impl Controller for TokenCollection {
     }
 }
 
-/// Finds tokens that were left behind, by whichever process.
+/// Finds tokens that any process left behind.
 #[derive(Debug)]
 pub struct TokenSweep(pub Context);
 
@@ -65,14 +67,14 @@ impl Rounds for TokenSweep {
         let call = secrets(&self.0);
         let listed = match self.0.cluster.call_if_allowed(what, call.list(&params)).await {
             Ok(listed) => listed,
-            // Who may not list them has made none, or lets them expire.
+            // A process without permission to list them creates none, or lets them expire.
             Err(trouble) if trouble.code() == Some(403) => {
                 tracing::debug!("join tokens that were left behind are not looked for: {trouble}");
                 return Ok(SWEEP_EVERY);
             }
             Err(trouble) => return Err(trouble),
         };
-        // One that cannot be settled is in nobody's way.
+        // A failure with one token does not stop the others.
         let mut trouble = None;
         for (identity, token) in listed.items.iter().filter_map(made_by_us) {
             self.0.inputs.0.issued.remember(&identity, token.clone());
@@ -84,20 +86,20 @@ impl Rounds for TokenSweep {
     }
 }
 
-/// Whether there is a class whose instances join by a text that we write.
+/// Whether a class exists whose instances join with user data from Joiner.
 fn instances_join(context: &Context) -> bool {
     let joins = |class: &joiner_cloud::class::NodeClass| {
         let provider = context.providers.serving(&class.group, &class.kind);
         provider.is_some_and(|provider| {
             let needs = provider.needs(class);
-            // A text in a Secret may ask for a token.
+            // User data in a Secret may need a token.
             needs.joining.is_some() || !needs.secrets.is_empty()
         })
     };
     context.cache.read(|world| world.node_classes.values().any(|class| joins(class)))
 }
 
-/// Whose token a Secret holds, if it is one that was made for a claim.
+/// The claim UID and token of a Secret, if Joiner created it for a claim.
 fn made_by_us(secret: &Secret) -> Option<(String, IssuedToken)> {
     let name = secret.metadata.name.clone()?;
     let label = |key: &str| secret.metadata.labels.as_ref()?.get(key).cloned();
@@ -107,7 +109,7 @@ fn made_by_us(secret: &Secret) -> Option<(String, IssuedToken)> {
     Some((label(CLAIM_UID_LABEL)?, token))
 }
 
-/// How far the claim of a token is.
+/// The progress of a token's claim.
 fn state_of(claim: &NodeClaim) -> ClaimState {
     if claim.holds(REGISTERED) {
         ClaimState::Registered
@@ -118,7 +120,8 @@ fn state_of(claim: &NodeClaim) -> ClaimState {
     }
 }
 
-/// Deletes a token's Secret if nobody needs it any more: that very one.
+/// Deletes a token's Secret if it is no longer needed; the UID protects a new Secret of the same
+/// name.
 async fn settle(context: &Context, identity: &str, token: &IssuedToken) -> Result<(), Trouble> {
     let Fate::Delete(why) = fate(claim_state(context, identity, &token.claim).await?) else {
         return Ok(());
@@ -129,7 +132,7 @@ async fn settle(context: &Context, identity: &str, token: &IssuedToken) -> Resul
     let call = secrets(context);
     match context.cluster.call(what, call.delete(&token.name, &params)).await {
         Ok(_) => tracing::debug!(NodeClaim = token.claim, "deleted join token: {why}"),
-        // It is gone, or another has its name.
+        // It is gone, or another Secret has its name.
         Err(trouble) if trouble.is_not_found() || trouble.is_conflict() => {}
         Err(trouble) => return Err(trouble),
     }
@@ -137,8 +140,8 @@ async fn settle(context: &Context, identity: &str, token: &IssuedToken) -> Resul
     Ok(())
 }
 
-/// How far a claim is. That the cache does not know it does not mean that it is not there: a watch
-/// may be slow.
+/// The progress of a claim. A claim that the cache lacks is read from the API server, because a
+/// watch may be slow.
 async fn claim_state(context: &Context, identity: &str, name: &str) -> Result<ClaimState, Trouble> {
     let is_it = |claim: &NodeClaim| uid(&claim.metadata) == identity;
     let known = context.cache.read(|world| world.node_claims.named(name).cloned());

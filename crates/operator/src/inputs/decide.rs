@@ -1,4 +1,4 @@
-//! What follows from what was read of a cluster: how its instances join.
+//! Pure decisions from the cluster's data: how its instances join.
 
 use std::net::SocketAddr;
 
@@ -19,13 +19,13 @@ use super::{
     memory::{Read, Unread},
 };
 
-/// Where RKE2's agents join.
+/// The port at which RKE2 agents join; RKE2's constant.
 const RKE2_SUPERVISOR_PORT: u16 = 9345;
 
-/// What `kubeadm` publishes for those who join.
+/// The contents of kubeadm's `cluster-info`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClusterInfo {
-    /// Where the API server is.
+    /// The API server's URL.
     pub(super) server: Option<String>,
     /// Its certificate authority, as PEM.
     pub(super) ca: Option<String>,
@@ -51,19 +51,19 @@ impl ClusterInfo {
 }
 
 impl Missing {
-    /// A problem with what instances of a class join with.
+    /// A problem with the join data of a class.
     pub(super) fn problem(class: &str, mut error: Error) -> Self {
         class.clone_into(&mut error.object);
         Self::Problem { reason: error.kind.reason(), message: error.to_string() }
     }
 
-    /// What could not be read. Nothing follows from it.
+    /// A failed read: it is unknown whether the data exists.
     pub(super) fn unread(class: &str, what: &str, why: &Unread) -> Self {
         Self::Unknown(format!("{class}: {what} could not be read: {}", why.why()))
     }
 }
 
-/// The distribution that somebody has written down: the class's word counts before the setting.
+/// The distribution as configured: the class overrides the setting.
 pub(super) fn written_distro(
     of_class: Option<&str>,
     setting: Option<Distro>,
@@ -74,7 +74,7 @@ pub(super) fn written_distro(
     }
 }
 
-/// The distribution of a cluster with this API server.
+/// The distribution of a cluster, detected from its API server.
 pub(super) fn distro(
     class: &str,
     version: &str,
@@ -93,7 +93,7 @@ pub(super) fn distro(
     }
 }
 
-/// Where instances could join, by what is known of the API servers.
+/// Possible join addresses, derived from the API servers.
 pub(super) fn join_addresses(distro: Distro, api_servers: &[SocketAddr]) -> Vec<SocketAddr> {
     let by = |address: &SocketAddr| match distro {
         Distro::Rke2 | Distro::Rke2Airgapped => SocketAddr::new(address.ip(), RKE2_SUPERVISOR_PORT),
@@ -102,7 +102,7 @@ pub(super) fn join_addresses(distro: Distro, api_servers: &[SocketAddr]) -> Vec<
     api_servers.iter().map(by).collect()
 }
 
-/// Nobody knows where instances join.
+/// The error for an unknown join endpoint.
 pub(super) fn endpoint_unknown(distro: Distro, problem: impl Into<String>) -> Error {
     let example = match distro {
         Distro::Rke2 | Distro::Rke2Airgapped => "https://10.0.0.10:9345",
@@ -117,8 +117,9 @@ pub(super) fn endpoint_unknown(distro: Distro, problem: impl Into<String>) -> Er
     }
 }
 
-/// The certificate authority of a cluster: what pods trust it by, or what `kubeadm` publishes. Where
-/// both are there they are the same, but the first is the very file that RKE2 and k3s hash.
+/// The certificate authority of a cluster: the one that pods use, or the one from `cluster-info`.
+/// If both exist, they are equal. The first is preferred, because RKE2 and k3s hash exactly that
+/// file.
 pub(super) fn authority(
     class: &str,
     root_ca: &Read<Option<String>>,
@@ -140,7 +141,7 @@ pub(super) fn authority(
     }
 }
 
-/// Where tokens come from.
+/// The source of tokens.
 pub(super) fn token_source(
     class: &str,
     given: Option<&Secret<String>>,
@@ -156,7 +157,7 @@ pub(super) fn token_source(
     }
 }
 
-/// Who gives nodes their provider id.
+/// The component that sets the provider ID of nodes.
 pub(super) fn id_giver(
     class: &str,
     need: IdNeed,

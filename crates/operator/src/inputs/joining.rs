@@ -1,4 +1,4 @@
-//! What instances of a class join with.
+//! The join data of a class.
 
 use joiner_cloud::{
     bootstrap::{
@@ -12,8 +12,7 @@ use k8s_openapi::api::core::v1::Node;
 use super::{Missing, decide, memory::Unread, reading, secrets};
 use crate::context::Context;
 
-/// Finds out what instances of a class join with, reading no more than is needed. Answers also what
-/// there is to say about it.
+/// Reads the join data of a class, as far as it is needed. Also returns warnings.
 pub(super) async fn fetch(
     context: &Context,
     class: &str,
@@ -59,7 +58,7 @@ pub(super) async fn fetch(
     Ok((facts, warnings))
 }
 
-/// What a text that joins instances itself is given: version, certificate authority and token.
+/// The inputs of user data that joins by itself: version, certificate authority and token.
 async fn text_joins(
     context: &Context,
     class: &str,
@@ -82,7 +81,7 @@ async fn text_joins(
     Ok((facts, Vec::new()))
 }
 
-/// Where tokens come from; none where instances need none.
+/// The source of tokens; none if instances need none.
 async fn token_source(
     context: &Context,
     class: &str,
@@ -93,7 +92,7 @@ async fn token_source(
     }
     let settings = &context.settings.joining;
     let given = given_token(context, class, needs).await?;
-    // Nobody is asked about what is not done.
+    // Permissions are only checked if they are needed.
     let is_given = given.is_some() && settings.mint != MintTokens::Always;
     let may_mint = match settings.mint {
         MintTokens::Never => Ok(false),
@@ -103,8 +102,8 @@ async fn token_source(
     decide::token_source(class, given.as_ref(), settings.mint, &may_mint).map(Some)
 }
 
-/// Looks whether the endpoint shows the authority that instances will ask for. One that is out of
-/// reach from here, or shows something else, may be as it should be.
+/// Compares the endpoint's certificate authority with the one that instances will trust. An
+/// unreachable endpoint, or a different authority, can still be correct.
 pub(super) async fn compare_authority(
     context: &Context,
     class: &str,
@@ -123,7 +122,7 @@ pub(super) async fn compare_authority(
 
 async fn detected(context: &Context, class: &str) -> Result<Distro, Missing> {
     let version = version(context, class).await?;
-    // What the version tells is told without a second question.
+    // The version alone may name the distribution, which saves a second read.
     match Distro::detect(&version, None) {
         Ok(distro) => Ok(distro),
         Err(_) => decide::distro(class, &version, &reading::cluster_info(context).await),
@@ -135,7 +134,7 @@ async fn version(context: &Context, class: &str) -> Result<String, Missing> {
     read.map_err(|why| Missing::unread(class, "the API server's version", &why))
 }
 
-/// Where instances join, where nobody has written it down.
+/// The detected join endpoint, where none is configured.
 async fn endpoint(context: &Context, class: &str, distro: Distro) -> Result<String, Missing> {
     if distro == Distro::Kubeadm {
         let what = "ConfigMap kube-public/cluster-info";
@@ -175,7 +174,7 @@ fn unknown(class: &str, distro: Distro, problem: String) -> Missing {
     Missing::problem(class, decide::endpoint_unknown(distro, problem))
 }
 
-/// The token that somebody has written down, if anybody has: the class's counts before the setting.
+/// The configured token, if there is one: the class overrides the setting.
 async fn given_token(
     context: &Context,
     class: &str,
@@ -205,12 +204,12 @@ async fn id_giver(context: &Context, class: &str, need: IdNeed) -> Result<Provid
         Some(_) => Ok(Vec::new()),
         None => reading::images(context).await,
     };
-    // One that cannot be read may be the one that shows it.
+    // An unreadable node may be the one with such an id.
     let foreign_ids = context.sure_of::<Node>().is_ok().then(|| foreign_ids(context));
     decide::id_giver(class, need, foreign_ids, &images)
 }
 
-/// Provider ids of nodes that nobody like us has made.
+/// Provider IDs of nodes that Joiner does not manage.
 fn foreign_ids(context: &Context) -> Vec<String> {
     context.cache.read(|world| {
         let foreign = world.nodes.values().filter(|node| !context.manages(node));

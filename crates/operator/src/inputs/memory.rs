@@ -1,4 +1,4 @@
-//! What was read, for a while.
+//! A short-lived cache of reads.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,26 +7,27 @@ use tokio::sync::Mutex;
 
 use crate::trouble::Trouble;
 
-/// For how long what was read counts. Long enough for a burst of instances to cost no more than one,
-/// short enough for whoever mends something.
+/// How long a read stays valid: one read for a burst of instances, and a quick effect of repairs.
+/// The value was chosen and not measured separately.
 const FRESH: Duration = Duration::from_mins(1);
 
-/// For how long it counts that nobody answered: those who ask at the same time need not all wait.
+/// How long a failed read stays valid, so that concurrent callers do not all wait for the timeout.
+/// The value was chosen and not measured separately.
 const AWAY: Duration = Duration::from_secs(10);
 
-/// For how long something is kept that nobody asks for any more.
+/// How long an unused entry is kept. The value was chosen and not measured separately.
 const KEPT: Duration = Duration::from_hours(1);
 
-/// Why something could not be read.
+/// Why a read failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// It may not be read. Waiting does not help.
+    /// Reading is forbidden; a retry does not help.
     Refused(String),
-    /// Nobody answered, or with something else than an answer.
+    /// No answer, or an invalid one.
     Away(String),
 }
 
-/// What was read, or why it was not.
+/// The result of a read.
 pub(super) type Read<T> = Result<T, Unread>;
 
 impl From<Trouble> for Unread {
@@ -39,7 +40,7 @@ impl From<Trouble> for Unread {
 }
 
 impl Unread {
-    /// What was answered instead.
+    /// The error's text.
     pub(super) fn why(&self) -> &str {
         match self {
             Self::Refused(why) | Self::Away(why) => why,
@@ -54,7 +55,7 @@ fn counts_for<V>(value: &Read<V>) -> Duration {
     }
 }
 
-/// What was read, by what was asked for, and when.
+/// Cached reads by key, each with its time.
 #[derive(Debug)]
 pub(super) struct Memory<K, V>(Mutex<BTreeMap<K, (Duration, Read<V>)>>);
 
@@ -65,8 +66,8 @@ impl<K, V> Default for Memory<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Memory<K, V> {
-    /// What was read lately, or is read now. Who asks while somebody reads waits for their answer;
-    /// and while nobody answers, what was read before still counts.
+    /// The cached value, or a new read. Concurrent callers wait for the same read. While reads fail
+    /// without an answer, the previous value stays valid.
     pub(super) async fn get(
         &self,
         clock: &Clock,

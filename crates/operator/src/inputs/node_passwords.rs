@@ -1,7 +1,7 @@
-//! Passwords that supervisors of RKE2 and k3s keep for nodes.
+//! Node passwords of RKE2 and k3s supervisors.
 //!
-//! A supervisor remembers each node's first contact and refuses its name from another disk. An instance
-//! that is made anew for the same claim, before its node was there, would be refused for ever.
+//! A supervisor stores a password at a node's first contact, and refuses the same name from another
+//! disk. An instance that is created again for the same claim would then be refused forever.
 
 use joiner_cloud::{
     CloudError,
@@ -13,8 +13,8 @@ use kube::api::DeleteParams;
 use super::tokens::secrets;
 use crate::context::Context;
 
-/// Has the supervisor forget an instance of this name whose node was never there. An instance that is
-/// there already and knows its password is remembered again at its next contact.
+/// Deletes the password of an instance whose Node never existed. An instance that already runs is
+/// stored again at its next contact.
 pub(super) async fn forget(
     context: &Context,
     distro: Distro,
@@ -22,7 +22,7 @@ pub(super) async fn forget(
 ) -> Result<(), CloudError> {
     let Some(name) = node_password_secret(distro, instance) else { return Ok(()) };
     let is_node = context.cache.read(|world| world.nodes.named(instance).is_some());
-    // One that cannot be read may be it.
+    // An unreadable Node may be this one.
     if is_node || context.sure_of::<Node>().is_err() {
         return Ok(());
     }
@@ -38,7 +38,7 @@ pub(super) async fn forget(
             );
             Ok(())
         }
-        // Hardly ever is there one; and who may not delete Secrets has to look after it themselves.
+        // The Secret rarely exists. Without permission to delete Secrets, users must delete it.
         Err(trouble) if matches!(trouble.code(), Some(403 | 404)) => Ok(()),
         Err(trouble) => {
             Err(CloudError::Create { reason: "NodePasswordLeft", message: trouble.told() })

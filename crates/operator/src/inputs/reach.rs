@@ -1,4 +1,5 @@
-//! What is asked of endpoints that instances join by. From where we run they may be out of reach.
+//! Requests to the endpoints that instances join at. The endpoints may be unreachable from this
+//! process.
 
 use std::{error::Error, fmt, net::SocketAddr, sync::Arc};
 
@@ -7,15 +8,15 @@ use http::{Request, Uri, uri::PathAndQuery};
 use http_body_util::{BodyExt as _, Limited};
 use kube::{Client, Config, client::Body};
 
-/// No bundle of certificates is as large.
+/// The size limit for a certificate bundle. The value was chosen and not measured separately.
 const SHOWN_MAX: usize = 1 << 20;
 
-/// Whether an address answers.
+/// A check whether an address answers.
 type Answers = dyn Fn(SocketAddr) -> BoxFuture<'static, bool> + Send + Sync;
-/// What is shown under a URL.
+/// A download of a URL's text.
 type Shown = dyn Fn(String) -> BoxFuture<'static, Result<String, String>> + Send + Sync;
 
-/// How endpoints are asked.
+/// How endpoints are reached.
 #[derive(Clone)]
 pub struct Reach {
     answers: Arc<Answers>,
@@ -23,7 +24,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Nobody is within reach.
+    /// All endpoints are unreachable.
     pub fn nobody() -> Self {
         Self {
             answers: Arc::new(|_| Box::pin(async { false })),
@@ -31,7 +32,7 @@ impl Reach {
         }
     }
 
-    /// Whether an address answers is found out in this way.
+    /// Replaces the check whether an address answers.
     pub fn answering(
         self,
         answers: impl Fn(SocketAddr) -> BoxFuture<'static, bool> + Send + Sync + 'static,
@@ -39,7 +40,7 @@ impl Reach {
         Self { answers: Arc::new(answers), ..self }
     }
 
-    /// What is shown under a URL is found out in this way.
+    /// Replaces the download of a URL's text.
     pub fn showing(
         self,
         shown: impl Fn(String) -> BoxFuture<'static, Result<String, String>> + Send + Sync + 'static,
@@ -57,7 +58,7 @@ impl Reach {
 }
 
 impl Default for Reach {
-    /// Over the network.
+    /// Uses the network.
     fn default() -> Self {
         let answers = |address| -> BoxFuture<'static, bool> {
             Box::pin(async move { tokio::net::TcpStream::connect(address).await.is_ok() })
@@ -66,8 +67,8 @@ impl Default for Reach {
     }
 }
 
-/// Gets a text from a server that has yet to prove itself: what it shows is held against what is
-/// known, and nothing is told to it.
+/// Downloads a text without verifying the server. The text is compared with known data, and no
+/// secret is sent.
 async fn fetch(url: String) -> Result<String, String> {
     fetched(&url).await.map_err(|error| error.to_string())
 }

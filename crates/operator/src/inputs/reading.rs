@@ -1,4 +1,4 @@
-//! Reading what a cluster says of itself.
+//! Reads about the cluster itself.
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
@@ -27,10 +27,10 @@ use super::{
 };
 use crate::{cluster::Scoped, context::Context};
 
-/// How long an address may take to answer.
+/// How long an address may take to answer. The value was chosen and not measured separately.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
-/// Everything that is read of a cluster, as it was read last.
+/// The cached reads.
 #[derive(Debug, Default)]
 pub(super) struct Lately {
     version: Memory<(), String>,
@@ -45,7 +45,7 @@ pub(super) struct Lately {
     pub(super) ipam: Memory<(), Option<String>>,
 }
 
-/// The API server's version, in full.
+/// The API server's full version.
 pub(super) async fn version(context: &Context) -> Read<String> {
     let read = async {
         let call = context.cluster.client().apiserver_version();
@@ -55,7 +55,7 @@ pub(super) async fn version(context: &Context) -> Read<String> {
     context.inputs.0.lately.version.get(&context.clock, (), read).await
 }
 
-/// What `kubeadm` publishes for those who join; none if there is nothing of the kind.
+/// kubeadm's `cluster-info`; none if it does not exist.
 pub(super) async fn cluster_info(context: &Context) -> Read<Option<ClusterInfo>> {
     let read = async {
         let Some(text) = config_map(context, "kube-public", "cluster-info", "kubeconfig").await?
@@ -67,7 +67,7 @@ pub(super) async fn cluster_info(context: &Context) -> Read<Option<ClusterInfo>>
     context.inputs.0.lately.cluster_info.get(&context.clock, (), read).await
 }
 
-/// The certificates that pods trust the API server by.
+/// The certificate authority that pods trust the API server by.
 pub(super) async fn root_ca(context: &Context) -> Read<Option<String>> {
     let read = config_map(context, &context.namespace, "kube-root-ca.crt", "ca.crt");
     context.inputs.0.lately.root_ca.get(&context.clock, (), read).await
@@ -83,7 +83,7 @@ async fn config_map(
     Ok(found.and_then(|map| map.data?.remove(key)))
 }
 
-/// An object as it is now; none if the API server says that there is none.
+/// The current object; none if the API server reports that it does not exist.
 pub(super) async fn get<T>(context: &Context, namespace: &str, name: &str) -> Read<Option<T>>
 where
     T: Resource<DynamicType = (), Scope: Scoped> + Clone + fmt::Debug + DeserializeOwned,
@@ -94,7 +94,7 @@ where
     Ok(context.cluster.call_if_allowed(what, api.get_opt(name)).await?)
 }
 
-/// Where the API servers are: what is behind the Service `default/kubernetes`.
+/// The addresses of the API servers: the endpoints of the Service `default/kubernetes`.
 pub(super) async fn api_addresses(context: &Context) -> Read<Vec<SocketAddr>> {
     let read = async {
         let of_kubernetes = "kubernetes.io/service-name=kubernetes";
@@ -104,7 +104,7 @@ pub(super) async fn api_addresses(context: &Context) -> Read<Vec<SocketAddr>> {
     context.inputs.0.lately.addresses.get(&context.clock, (), read).await
 }
 
-/// The addresses of a slice that are ready, by its one port.
+/// The ready addresses of a slice, with its only port.
 fn addresses_in(slice: &EndpointSlice) -> Vec<SocketAddr> {
     let port = slice.ports.iter().flatten().find_map(|port| port.port);
     let Some(port) = port.and_then(|port| u16::try_from(port).ok()) else { return Vec::new() };
@@ -115,7 +115,7 @@ fn addresses_in(slice: &EndpointSlice) -> Vec<SocketAddr> {
     addresses.filter_map(|text| Some(SocketAddr::new(text.parse().ok()?, port))).collect()
 }
 
-/// The first of some addresses that answers.
+/// The first address that answers.
 pub(super) async fn first_answering(
     context: &Context,
     addresses: Vec<SocketAddr>,
@@ -134,20 +134,20 @@ pub(super) async fn first_answering(
     lately.answering.get(&context.clock, addresses, read).await
 }
 
-/// The certificates that an endpoint shows to everybody.
+/// The certificates that an endpoint shows without authentication.
 pub(super) async fn shown_authority(context: &Context, url: &str) -> Read<CaBundle> {
     let (lately, reach) = (&context.inputs.0.lately, &context.inputs.0.reach);
     let read = async {
         let deadline = context.clock.instant_after(ANSWERS_WITHIN);
         let shown = tokio::time::timeout_at(deadline, reach.shown(url)).await;
         let shown = shown.map_err(|_| Unread::Away("no answer".to_owned()))?;
-        // Whatever else is answered there says nothing about the cluster's authority.
+        // Any other answer says nothing about the cluster's authority.
         CaBundle::read(&shown.map_err(Unread::Away)?).map_err(|error| Unread::Away(error.problem))
     };
     lately.shown.get(&context.clock, url.to_owned(), read).await
 }
 
-/// Whether we may create Secrets where tokens are kept.
+/// Whether this process may create Secrets in the tokens' namespace.
 pub(super) async fn may_mint(context: &Context) -> Read<bool> {
     let read = async {
         let reviews: Api<SelfSubjectAccessReview> = Api::all(context.cluster.client().clone());
@@ -173,12 +173,12 @@ pub(super) async fn may_mint(context: &Context) -> Read<bool> {
     context.inputs.0.lately.may_mint.get(&context.clock, (), read).await
 }
 
-/// Images of everything that is to run in `kube-system` for the cluster as a whole.
+/// Images of the cluster-wide workloads in `kube-system`.
 pub(super) async fn images(context: &Context) -> Read<Vec<String>> {
     let read = async {
         let daemons: Vec<DaemonSet> = list(context, "kube-system", "").await?;
         let deployments: Vec<Deployment> = list(context, "kube-system", "").await?;
-        // One that has no pods at this moment, such as during an update, still runs.
+        // A workload without pods at this moment, such as during an update, still counts.
         let daemons = daemons.iter().filter_map(|daemon| {
             let wanted = daemon.status.as_ref()?.desired_number_scheduled;
             (wanted > 0).then_some(&daemon.spec.template)
@@ -210,8 +210,7 @@ where
     Ok(context.cluster.call_if_allowed(what, api.list(&params)).await?.items)
 }
 
-/// The version in which a group of kinds is served that the API server may not have: the preferred
-/// one. None if it does not have it.
+/// The preferred served version of an optional API group; none if it is not served.
 pub(super) async fn served_version(context: &Context, group: &str) -> Read<Option<String>> {
     let what = || format!("ask whether {group} is served");
     let request = Request::get(format!("/apis/{group}")).body(Vec::new());

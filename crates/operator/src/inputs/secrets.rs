@@ -1,4 +1,4 @@
-//! Secrets that classes refer to.
+//! The Secrets that classes refer to.
 
 use joiner_cloud::{
     bootstrap::Secret,
@@ -36,7 +36,7 @@ fn data_of(secret: v1::Secret) -> SecretData {
     data.into_iter().map(|(key, value)| (key, Secret::new(value.0))).collect()
 }
 
-/// What a class is given of what was found.
+/// The part of a Secret that a class may use.
 fn usable(
     class: &str,
     need: &SecretNeed,

@@ -1,4 +1,4 @@
-//! Tokens that instances join with, one for each claim.
+//! Bootstrap tokens, one for each claim.
 
 use std::{
     collections::BTreeMap,
@@ -21,21 +21,22 @@ use kube::{Api, api::PostParams};
 
 use crate::{claims::uid, context::Context, trouble::Trouble};
 
-/// How often the API server may surprise us before an instance's token is left for later.
+/// How often a write may conflict before the token is left for a later try. The value was chosen
+/// and not measured separately.
 const SURPRISES_MAX: u32 = 32;
 
-/// Tokens whose claims may still need them, by the claims' identities. Clones are the same.
+/// Tokens whose claims may still need them, by claim UID. Clones share the same map.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IssuedTokens(Arc<Mutex<BTreeMap<String, IssuedToken>>>);
 
-/// The Secret of a token that was made.
+/// The Secret of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IssuedToken {
     /// Its name.
     pub(super) name: String,
-    /// Its identity.
+    /// Its UID.
     pub(super) uid: String,
-    /// The name of the claim that it was made for.
+    /// The name of its claim.
     pub(super) claim: String,
 }
 
@@ -57,12 +58,12 @@ impl IssuedTokens {
     }
 }
 
-/// Secrets where Kubernetes looks for tokens.
+/// The API of Secrets in the namespace of bootstrap tokens.
 pub(super) fn secrets(context: &Context) -> Api<v1::Secret> {
     Api::namespaced(context.cluster.client().clone(), token::NAMESPACE)
 }
 
-/// What a claim's instance proves itself with; nothing where it needs nothing.
+/// The token of a claim's instance; none if it needs none.
 pub(super) async fn token(
     context: &Context,
     claim: &ClaimId,
@@ -80,8 +81,8 @@ pub(super) async fn token(
     }
 }
 
-/// The claim's own token: the one that is there, or a new one. Whoever was killed meanwhile finds
-/// what they have made, since its name follows from the claim.
+/// The claim's own token, created if it does not exist. The Secret's name follows from the claim,
+/// so a restarted process finds it.
 async fn minted(
     context: &Context,
     claim: &ClaimId,
@@ -138,7 +139,7 @@ async fn minted(
                 remember(context, claim, &written);
                 return Ok(Token::Minted(issued.token));
             }
-            // Somebody was quicker: what they have made is looked at.
+            // Another process wrote first: its Secret is read next.
             Err(trouble) if trouble.is_conflict() || trouble.is_not_found() => {}
             Err(trouble) => return Err(failed(&trouble)),
         }
@@ -175,7 +176,7 @@ fn as_found(secret: &v1::Secret) -> FoundSecret {
     FoundSecret { labels: secret.metadata.labels.clone().unwrap_or_default(), data: data.collect() }
 }
 
-/// The Secret to write; in the place of this one, if it is there.
+/// The Secret to write; it replaces this one, if that exists.
 fn as_object(secret: &TokenSecret, instead_of: Option<&v1::Secret>) -> v1::Secret {
     let data = secret
         .data

@@ -1,4 +1,4 @@
-//! What to do about a lease, from what was seen of it.
+//! The next step for a lease: a pure function of the observed lease.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use k8s_openapi::{
 
 use super::Terms;
 
-/// What a lease says.
+/// The contents of a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
-    /// Who holds it; empty when it was given back.
+    /// The holder; empty after a release.
     pub holder: String,
-    /// How long its holder promised to be seen again in, if it said so.
+    /// The duration that the holder promised, if set.
     pub duration: Option<Duration>,
-    /// When it was taken, by the holder's clock.
+    /// When the holder took it, by the holder's clock.
     pub acquired: Option<Timestamp>,
-    /// When it was last renewed, by the holder's clock.
+    /// When the holder last renewed it, by the holder's clock.
     pub renewed: Option<Timestamp>,
-    /// How often it changed hands.
+    /// The number of changes of holder.
     pub transitions: i32,
 }
 
 impl Record {
-    /// What is in an object.
+    /// Reads the lease object.
     pub fn of(lease: &Lease) -> Self {
         let Some(spec) = &lease.spec else { return Self::default() };
         let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
@@ -39,7 +39,7 @@ impl Record {
         }
     }
 
-    /// What is written, as controllers written in Go do.
+    /// The spec to write, in the format of Go controllers.
     pub fn spec(&self) -> LeaseSpec {
         let seconds =
             self.duration.map(|duration| duration.as_secs().try_into().unwrap_or(i32::MAX));
@@ -53,7 +53,7 @@ impl Record {
         }
     }
 
-    /// This lease in the hands of `me`, from `now` on by my clock.
+    /// The lease taken by `me` at `now`, by the own clock.
     pub fn taken_by(&self, me: &str, now: Timestamp, terms: &Terms) -> Self {
         let was_somebodys = self.acquired.is_some();
         Self {
@@ -65,7 +65,7 @@ impl Record {
         }
     }
 
-    /// This lease given back, at `now` by my clock. A second is the shortest that can be written.
+    /// The lease released at `now`, by the own clock. One second is the shortest valid duration.
     pub fn given_back(&self, now: Timestamp) -> Self {
         Self {
             holder: String::new(),
@@ -77,17 +77,17 @@ impl Record {
     }
 }
 
-/// A lease as this process has seen it.
+/// A lease as this process observed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// What it says.
+    /// Its contents.
     pub record: Record,
-    /// Since when it says so, as far as this process can tell: by its own clock's running time.
+    /// When this process first observed these contents, by its clock's running time.
     pub since: Duration,
 }
 
 impl Seen {
-    /// What is known after looking at `now`: the same since earlier, or something new since now.
+    /// The observation at `now`: unchanged contents keep their time.
     pub fn next(before: Option<Self>, record: Record, now: Duration) -> Self {
         match before {
             Some(before) if before.record == record => before,
@@ -96,29 +96,29 @@ impl Seen {
     }
 }
 
-/// What to do about a lease.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Take it: nobody holds it, or its holder has not been seen for too long.
+    /// Take it: it is free, or it has expired.
     Acquire,
-    /// It is mine: say that I am still there.
+    /// Renew it: this process holds it.
     Renew,
-    /// Somebody holds it: look again.
+    /// Wait: another process holds it.
     Wait {
-        /// Who.
+        /// The holder.
         holder: String,
-        /// For how long at most it stays theirs if they are not seen again.
+        /// How long it stays valid at most without a renewal.
         left: Duration,
     },
-    /// It was mine and is not any more.
+    /// Stop: this process held it and lost it.
     Lost {
-        /// Whose it is.
+        /// The new holder.
         holder: String,
     },
 }
 
-/// What `me` should do about a lease at `now`, by the running time of its own clock. `mine` says
-/// whether it held the lease when it looked last.
+/// The next step of `me` at `now`, by its own running time. `mine` says whether it held the lease
+/// at its last observation.
 pub fn decide(seen: Option<&Seen>, me: &str, mine: bool, now: Duration, terms: &Terms) -> Step {
     let Some(seen) = seen else { return Step::Acquire };
     let holder = &seen.record.holder;
@@ -126,7 +126,7 @@ pub fn decide(seen: Option<&Seen>, me: &str, mine: bool, now: Duration, terms: &
         return Step::Renew;
     }
     if holder.is_empty() {
-        // Whoever gave it back in my name is not me.
+        // A release in this process's name came from another process.
         return if mine { Step::Lost { holder: String::new() } } else { Step::Acquire };
     }
     if mine {

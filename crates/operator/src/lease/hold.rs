@@ -1,4 +1,4 @@
-//! One lease: the thin loop that takes it, keeps it, and gives it back.
+//! The loop that takes, renews and releases one lease.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,21 +17,21 @@ use super::{
 };
 use crate::answers;
 
-/// What is said where no attempt ended in any way.
+/// The problem text if no attempt has ended.
 const UNANSWERED: &str = "the API server did not answer";
 
-/// What others know of a lease that was taken.
+/// The validity of a held lease.
 #[derive(Debug, Clone)]
 pub(super) struct Holding {
     lease: LeaseName,
-    /// Until when it is held without another renewal, by the running time of the clock.
+    /// When it expires without another renewal, by the running time of the clock.
     pub(super) until: Duration,
-    /// What the last attempt to renew it met.
+    /// The error of the last renewal.
     problem: String,
 }
 
 impl Holding {
-    /// Why a lease whose time is over was lost.
+    /// The loss of a lease that expired.
     pub(super) fn not_renewed(&self) -> Lost {
         Lost::NotRenewed { lease: self.lease.clone(), problem: self.problem.clone() }
     }
@@ -59,7 +59,7 @@ impl Hold {
                 Ok(Attempt::Theirs { left }) => {
                     let Record { holder, acquired: since, .. } = lock.record();
                     teller.tell(Waiting::Held { lease: lease.clone(), holder, since });
-                    // The moment it is over is not missed by up to a whole pause.
+                    // The pause ends at the expiry, so that no time is wasted.
                     pause = pause.min(left);
                 }
                 Err(Failed { verb, problem, forbidden }) => teller.tell(if forbidden {
@@ -75,7 +75,7 @@ impl Hold {
         (Self { lock, state }, holding)
     }
 
-    /// Renews the lease until it is lost or shall be released.
+    /// Renews the lease until it is lost or to be released.
     pub(super) async fn keep(
         mut self,
         mut release: watch::Receiver<bool>,
@@ -90,7 +90,7 @@ impl Hold {
             };
             match released {
                 Some(true) => return self.lock.give_back().await,
-                // Nobody is left for whom it would be held.
+                // The owner of the lease has been dropped.
                 Some(false) => return,
                 None => {}
             }
@@ -113,26 +113,26 @@ impl Hold {
     }
 }
 
-/// The object, and what was seen of it.
+/// The lease object and its observation.
 struct Lock {
     candidate: Arc<Candidate>,
     name: LeaseName,
     leases: Api<Lease>,
     seen: Option<Seen>,
-    /// The object's version, for writes that must not overwrite somebody else's.
+    /// The object's resource version: a write must not overwrite another process's write.
     version: Option<String>,
     mine: bool,
 }
 
-/// How an attempt ended.
+/// The result of an attempt.
 enum Attempt {
-    /// It is mine, until this moment.
+    /// This process holds it until this moment.
     Held { until: Duration },
-    /// It is somebody else's, for this long at most.
+    /// Another process holds it, for this long at most.
     Theirs { left: Duration },
 }
 
-/// An attempt that could not be made.
+/// A failed attempt.
 struct Failed {
     verb: &'static str,
     problem: String,
@@ -161,17 +161,16 @@ impl Lock {
         Self { candidate, name, leases, seen: None, version: None, mine: false }
     }
 
-    /// An attempt that is given up after a while: an answer that never comes must not hide that
-    /// the time is over.
+    /// An attempt with a timeout: a missing answer must not hide that the lease expires.
     async fn attempt_within(&mut self, patience: Duration) -> Result<Attempt, Failed> {
         let clock = self.candidate.clock.clone();
         within(&clock, patience, self.attempt()).await
     }
 
-    /// Takes or renews the lease if that is the thing to do.
+    /// Takes or renews the lease, if that is the next step.
     async fn attempt(&mut self) -> Result<Attempt, Failed> {
-        // A holder knows what it wrote last and need not look first. If somebody else wrote
-        // since, or the last answer was lost, the write is refused and it looks again.
+        // A holder knows its last write, so it need not read first. After a foreign write or a lost
+        // answer the API server rejects the write, and the next attempt reads.
         if self.mine
             && let Ok(held) = self.write().await
         {
@@ -198,7 +197,7 @@ impl Lock {
         Ok(())
     }
 
-    /// What the lease said last; nothing where there was none.
+    /// The last observed contents; empty if there are none.
     fn record(&self) -> Record {
         self.seen.as_ref().map(|seen| seen.record.clone()).unwrap_or_default()
     }
@@ -208,10 +207,11 @@ impl Lock {
         self.version.clone_from(&lease.metadata.resource_version);
     }
 
-    /// Writes that the lease is mine.
+    /// Writes this process as the holder.
     async fn write(&mut self) -> Result<Attempt, Failed> {
         let Candidate { clock, terms, identity, .. } = &*self.candidate;
-        // From before the call: others count from when they see the write, which is after it.
+        // The time before the call: other processes count from the moment they observe the write,
+        // which is later.
         let until = clock.running() + terms.renew_deadline;
         let record = self.record().taken_by(identity, clock.now(), terms);
         self.put(&record).await?;
@@ -244,7 +244,7 @@ impl Lock {
         Ok(())
     }
 
-    /// Gives the lease back, so that nobody waits for it to run out. If that fails, they do.
+    /// Releases the lease, so that it need not expire. If the call fails, it expires.
     async fn give_back(&mut self) {
         let (clock, patience) = (self.candidate.clock.clone(), self.candidate.terms.renew_deadline);
         let give_back = async {

@@ -1,4 +1,4 @@
-//! Whom or what a process waits for, and how often that is said.
+//! What a process waits for, and how often that is reported.
 
 use std::{fmt, time::Duration};
 
@@ -11,34 +11,33 @@ use crate::probes::NotReady;
 /// Why a process does not act yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waiting {
-    /// Somebody else acts.
+    /// Another process acts.
     Held {
-        /// By this lease.
+        /// The lease.
         lease: LeaseName,
-        /// Who.
+        /// Its holder.
         holder: String,
-        /// Since when, by the holder's clock, if it is written.
+        /// When the holder took it, by the holder's clock, if written.
         since: Option<Timestamp>,
     },
-    /// The API server does not let it look at or change the lease.
+    /// RBAC forbids the access to the lease.
     Forbidden {
-        /// Which lease.
+        /// The lease.
         lease: LeaseName,
-        /// What it may not do.
+        /// The forbidden verb.
         verb: &'static str,
     },
     /// The lease cannot be read or written.
     Failing {
-        /// Which lease.
+        /// The lease.
         lease: LeaseName,
-        /// What happened.
+        /// The error.
         problem: String,
     },
 }
 
 impl Waiting {
-    /// What is missing for this process to be of use. Waiting for somebody else is what it is
-    /// there for.
+    /// Why the process is not ready. A standby that waits for another holder is ready.
     pub fn missing(&self) -> Option<NotReady> {
         match self {
             Self::Held { .. } => None,
@@ -81,10 +80,10 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// How often the same is said again.
+/// How often an unchanged obstacle is reported. The value was chosen and not measured separately.
 const REPEATED_EVERY: Duration = Duration::from_mins(1);
 
-/// Says what a process waits for, when that changes and every so often.
+/// Reports the obstacle when it changes, and at regular intervals.
 pub(super) struct Teller<T> {
     clock: Clock,
     tell: T,

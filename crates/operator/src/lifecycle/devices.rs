@@ -1,4 +1,4 @@
-//! Devices that drivers publish for a node, as far as a claim waits for them.
+//! The devices that drivers publish for a node, if a claim waits for them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
 use super::initialization::Lack;
 use crate::{claims::name, marks::REQUESTED_DRA_DRIVERS};
 
-/// What drivers have published.
+/// The published devices.
 #[derive(Debug, Default)]
 pub(super) struct Devices(pub(super) Vec<ResourceSlice>);
 
@@ -47,7 +47,7 @@ impl Devices {
     }
 }
 
-/// The newest generation of a pool of devices.
+/// The newest generation of a device pool.
 #[derive(Debug, Default)]
 struct Pool {
     generation: i64,

@@ -1,4 +1,4 @@
-//! The end of a claim: its node goes first, then its instance, then the claim itself.
+//! The deletion of a claim: first its node, then its instance, then the claim itself.
 
 use std::sync::Arc;
 
@@ -24,15 +24,13 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Takes a deleted claim towards its end.
+    /// Takes the next steps of a claim's deletion.
     ///
-    /// The instance is asked for by the claim's mark where its name was never written down. Nothing
-    /// less will do: a claim that says nothing of a launch may have an instance all the same, made by
-    /// a process that was killed before it could write, so neither its conditions nor what this
-    /// process remembers prove that there is none. Only the cloud knows, and where nothing was ever
-    /// asked for it says so at once.
+    /// If the claim has no provider ID, the cloud is asked for the instance by its mark. An earlier
+    /// process may have launched it and been killed before it recorded the result. So neither
+    /// conditions nor memory prove that there is no instance; only the cloud can answer.
     ///
-    /// COMPAT: upstream asks nobody then, and leaves such an instance to garbage collection.
+    /// COMPAT: upstream does not ask then, and leaves such an instance to garbage collection.
     pub(super) async fn finalize(
         &self,
         claim: Arc<NodeClaim>,
@@ -42,8 +40,8 @@ impl Lifecycle {
             return Ok(Next::Done);
         }
         let Some(claim) = self.with_deadline(claim).await? else { return Ok(Next::Done) };
-        // While the instance is being removed its node is looked for in the cache only; whoever began
-        // to remove it had made sure.
+        // While the instance is being removed, nodes are only looked up in the cache: the API
+        // server confirmed before that there were none.
         let is_terminating = claim.holds(INSTANCE_TERMINATING);
         if let Some(wait) = self.nodes_remain(&claim, !is_terminating).await? {
             return Ok(wait);
@@ -55,7 +53,7 @@ impl Lifecycle {
                 Ok(Next::After(left))
             }
             Removal::Gone => {
-                // A kubelet that was still running may have brought its node back meanwhile.
+                // A kubelet that was still running may have created its Node again.
                 if is_terminating && let Some(wait) = self.nodes_remain(&claim, true).await? {
                     return Ok(wait);
                 }
@@ -64,8 +62,8 @@ impl Lifecycle {
         }
     }
 
-    /// The claim with the time by which its node is drained, whatever happens; nothing if the claim
-    /// is gone. A time that somebody has set stays.
+    /// Sets the deadline by which the claim's node is drained. None if the claim is gone. A
+    /// deadline that exists stays.
     async fn with_deadline(
         &self,
         claim: Arc<NodeClaim>,
@@ -89,11 +87,11 @@ impl Lifecycle {
         }
     }
 
-    /// Has the nodes of a registered claim removed; answers how to wait while there are any. Nodes of
-    /// a claim that never registered are not ours to remove.
+    /// Deletes the nodes of a registered claim; returns how to wait while there are any. Nodes of
+    /// an unregistered claim are not deleted.
     ///
-    /// Where the cache has none and it matters (`make_sure`), the API server is asked: an instance
-    /// must not be taken from under a node that a slow watch has not told of.
+    /// If the cache has none and `make_sure` is set, the API server is asked: a slow watch may not
+    /// have shown the node yet.
     async fn nodes_remain(
         &self,
         claim: &NodeClaim,
@@ -118,12 +116,12 @@ impl Lifecycle {
         Ok(Some(Next::After(ASK_AGAIN)))
     }
 
-    /// Has a node drained and removed. One that came beside the node which has registered would be gone at once, with
-    /// whatever runs on it.
+    /// Deletes a node after its drain. A second, unregistered node has no finalizer and would
+    /// vanish at once with its pods, so it gets one first.
     ///
-    /// COMPAT: upstream deletes such a node as it is.
+    /// COMPAT: upstream deletes such a node directly.
     async fn remove_node(&self, claim: &NodeClaim, node: &Node) -> Result<(), Trouble> {
-        // An instance that is being removed runs nothing that could be moved.
+        // An instance that is being removed has no pods to move.
         if !claim.holds(INSTANCE_TERMINATING) {
             let mut held = registration::held(node);
             held.metadata.labels.get_or_insert_default().extend(of_class(claim));
@@ -135,11 +133,11 @@ impl Lifecycle {
         self.context.cluster.delete(node).await
     }
 
-    /// The node that the claim names, if the API server has it although the cache does not.
+    /// The node that the claim names, if the API server has it and the cache does not.
     async fn unknown_node(&self, claim: &NodeClaim) -> Result<Option<Node>, Trouble> {
         let Some(name) = claims::node_name(claim) else { return Ok(None) };
         let node: Option<Node> = self.context.cluster.get(name).await?;
-        // Another instance may have joined under the same name.
+        // Another instance may have registered under the same name.
         Ok(node.filter(|node| {
             let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
             let ids = self.context.providers.ids();
@@ -158,7 +156,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Lets the claim go.
+    /// Removes the claim's finalizer.
     async fn release(&self, claim: &NodeClaim) -> Result<Next, Trouble> {
         let Some(claim) = self.current(claim) else { return Ok(Next::Done) };
         let mut released = NodeClaim::clone(&claim);
@@ -192,8 +190,7 @@ impl Lifecycle {
     }
 }
 
-/// When a deleted claim's node is drained at the latest, unless the claim says so already or has no
-/// such limit.
+/// The deadline of a deleted claim's drain; none if the claim has one already or needs none.
 fn missing_deadline(claim: &NodeClaim) -> Option<String> {
     let annotations = claim.metadata.annotations.as_ref();
     if annotations.is_some_and(|annotations| annotations.contains_key(TERMINATION_TIMESTAMP)) {

@@ -1,4 +1,4 @@
-//! What else has to happen before a node counts as registered.
+//! Registration hooks: conditions of clouds that delay the registration of a node.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,20 +14,20 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::claims::{self, name};
 
-/// What all hooks together have to say.
+/// The combined result of all hooks.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// Labels that the claim gets.
+    /// Labels to add to the claim.
     pub(super) labels: Labels,
-    /// Hooks that are not done.
+    /// Hooks that are still pending.
     pub(super) pending: Vec<String>,
-    /// When to ask again.
+    /// When to call them again.
     pub(super) again: Option<Duration>,
-    /// What went wrong.
+    /// The first error.
     pub(super) trouble: Option<CloudError>,
 }
 
-/// Asks all hooks at once about a claim and its node.
+/// Calls all hooks concurrently for a claim and its node.
 pub(super) async fn ask(
     hooks: &[Arc<dyn RegistrationHook>],
     claim: &NodeClaim,

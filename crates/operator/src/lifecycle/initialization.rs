@@ -1,4 +1,4 @@
-//! From a node that has joined to one that pods can use.
+//! Initialization: from a registered node to one that is ready for pods.
 
 use joiner_api::node_claim::NodeClaim;
 use joiner_core::{label, quantity::Quantity};
@@ -10,12 +10,12 @@ use crate::{
     index::{orders, resources, taints},
 };
 
-/// What a node still lacks.
+/// A missing part of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Lack {
-    /// For programs.
+    /// The condition's reason.
     pub(super) reason: &'static str,
-    /// For people.
+    /// The condition's message.
     pub(super) message: String,
 }
 
@@ -25,8 +25,7 @@ impl Lack {
     }
 }
 
-/// The first thing that the claim's node still lacks before pods can use it. Devices are looked at
-/// where they are known.
+/// The first missing part of the claim's node. Devices are checked where they are known.
 pub(super) fn lacks(claim: &NodeClaim, node: &Node, devices: Option<&Devices>) -> Option<Lack> {
     if !is_ready(node) {
         return Some(Lack::new("NodeNotReady", "Node status is NotReady"));
@@ -36,7 +35,7 @@ pub(super) fn lacks(claim: &NodeClaim, node: &Node, devices: Option<&Devices>) -
         .or_else(|| devices.and_then(|devices| devices.lacks(claim, node)))
 }
 
-/// A taint that goes away once whoever put it there is done.
+/// A startup taint, which another controller removes when its work is done.
 fn tainted(claim: &NodeClaim, node: &Node) -> Option<Lack> {
     let of_node = taints(node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()));
     let startup = taints(&claim.spec.startup_taints);
@@ -49,8 +48,8 @@ fn tainted(claim: &NodeClaim, node: &Node) -> Option<Lack> {
     Some(Lack::new("KnownEphemeralTaintsExist", message))
 }
 
-/// Something that pods asked for and that the kubelet does not know of yet: devices appear when
-/// their plugins have started.
+/// A requested resource that the kubelet does not report yet: devices appear after their plugins
+/// have started.
 fn unregistered_resource(claim: &NodeClaim, node: &Node) -> Option<Lack> {
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
     let allocatable = resources(allocatable);
@@ -62,7 +61,7 @@ fn unregistered_resource(claim: &NodeClaim, node: &Node) -> Option<Lack> {
     Some(Lack::new("ResourceNotRegistered", message))
 }
 
-/// The node, marked as ready for pods.
+/// The node with the label that marks it as initialized.
 pub(super) fn initialized(node: &Node) -> Node {
     let mut node = node.clone();
     let labels = node.metadata.labels.get_or_insert_default();

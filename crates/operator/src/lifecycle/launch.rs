@@ -1,4 +1,4 @@
-//! From a claim to an instance.
+//! Launch: from a claim to an instance.
 
 use std::sync::Arc;
 
@@ -22,23 +22,23 @@ use crate::{
     index::orders,
 };
 
-/// How much of an error a condition shows; the log has all of it.
+/// How much of an error a condition shows; the log has all of it. The value is Karpenter's.
 const MESSAGE_LENGTH: usize = 300;
 
-/// Whether an instance can be asked for.
+/// Whether a launch can be requested.
 #[derive(Debug)]
 pub(super) enum Request {
-    /// This one can.
+    /// Yes, with this order.
     Order(Box<Order>),
     /// Not now.
     Refused(CloudError),
 }
 
-/// What to ask a cloud for on behalf of a claim.
+/// The order for a claim.
 ///
-/// COMPAT: upstream leaves the judgement of the class to each provider, and most of them give a
-/// claim up whose class is not there. A class and a claim that are applied together may arrive in
-/// either order, so the claim waits here, as long as a launch may take.
+/// COMPAT: upstream leaves the check of the class to each provider, and most give up a claim
+/// without a class. A class and its claim may arrive in either order, so the claim waits here until
+/// the launch timeout.
 pub(super) fn request(claim: &NodeClaim, class: Option<&Arc<NodeClass>>) -> Request {
     let reference = claim.spec.node_class_ref.clone().unwrap_or_default();
     let named = format!("{} {:?}", reference.kind, reference.name);
@@ -62,8 +62,8 @@ pub(super) fn request(claim: &NodeClaim, class: Option<&Arc<NodeClass>>) -> Requ
     }
 }
 
-/// Has an instance say what it was made from, where its cloud does not: the cloud may have found one
-/// that was made from the class as it was before.
+/// Adds the hashes to an instance if its cloud does not report them. The cloud may have found an
+/// instance from an earlier version of the class.
 pub(super) fn mark(instance: &mut Instance, hashes: &[SpecHash]) {
     let of_claims = hashes.iter().filter(|hash| hash.is_on_claims());
     for (key, value) in of_claims.flat_map(SpecHash::annotations) {
@@ -71,8 +71,8 @@ pub(super) fn mark(instance: &mut Instance, hashes: &[SpecHash]) {
     }
 }
 
-/// Has an instance have what overlays say that its type has, and its cloud knows nothing of: pods that wait for it would get
-/// another instance otherwise.
+/// Adds the resources from overlays, which the cloud does not know. Without them, pods that wait
+/// for these resources would get another instance.
 pub(super) fn correct(instance: &mut Instance, order: &Order) {
     let named = instance.labels.get(label::INSTANCE_TYPE);
     let corrected = named.and_then(|name| order.corrected_type(name));
@@ -84,11 +84,11 @@ pub(super) fn correct(instance: &mut Instance, order: &Order) {
     instance.allocatable = allocatable(&instance.capacity, &overhead);
 }
 
-/// Writes down what the cloud says of the instance it made.
+/// Records the launched instance on the claim.
 pub(super) fn made(claim: &mut NodeClaim, instance: &Instance, now: Timestamp) {
     let chosen = orders::single_values(claim);
     let known = claim.metadata.labels.take().unwrap_or_default();
-    // What the claim's author wrote is what they want to see, whatever the cloud calls it.
+    // Labels of the claim's author override those of the cloud.
     claim.metadata.labels = Some(overlaid([instance.labels.clone(), chosen, known]));
     let known = claim.metadata.annotations.take().unwrap_or_default();
     let annotations = overlaid([known, instance.annotations.clone()]);
@@ -101,12 +101,12 @@ pub(super) fn made(claim: &mut NodeClaim, instance: &Instance, now: Timestamp) {
     claim.conditions_mut(now).set_true(LAUNCHED);
 }
 
-/// All of them in one; where they differ, the last counts.
+/// Merges labels; the last value of a key counts.
 fn overlaid(maps: impl IntoIterator<Item = Labels>) -> Labels {
     maps.into_iter().flatten().collect()
 }
 
-/// Writes down why there is no instance yet.
+/// Records why there is no instance yet.
 pub(super) fn failed(claim: &mut NodeClaim, error: &CloudError, now: Timestamp) {
     let (reason, message) = match error {
         CloudError::Create { reason, message } => (*reason, message.clone()),
@@ -115,7 +115,7 @@ pub(super) fn failed(claim: &mut NodeClaim, error: &CloudError, now: Timestamp) 
     claim.conditions_mut(now).set(LAUNCHED, Status::Unknown, reason, &message);
 }
 
-/// The beginning of a text that is too long for a condition.
+/// The error, shortened to fit a condition.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(MESSAGE_LENGTH) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -123,7 +123,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Why a claim is given up instead of being tried again, as metrics call it.
+/// The reason in metrics if a claim is deleted after this error; none if it is retried.
 pub(super) fn gives_up(error: &CloudError) -> Option<&'static str> {
     match error {
         CloudError::InsufficientCapacity(_) => Some("insufficient_capacity"),
@@ -132,7 +132,7 @@ pub(super) fn gives_up(error: &CloudError) -> Option<&'static str> {
     }
 }
 
-/// What users are told when a claim is given up.
+/// The event if a claim is deleted after this error.
 pub(super) fn event(claim: &NodeClaim, error: &CloudError) -> Option<Event> {
     let about = Subject::of(claim);
     match error {
@@ -142,7 +142,7 @@ pub(super) fn event(claim: &NodeClaim, error: &CloudError) -> Option<Event> {
     }
 }
 
-/// Tells the log what was made.
+/// Logs the launched instance.
 pub(super) fn log(claim: &NodeClaim, instance: &Instance) {
     let label = |key: &str| instance.labels.get(key).map(String::as_str).unwrap_or_default();
     tracing::info!(

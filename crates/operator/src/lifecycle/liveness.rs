@@ -1,4 +1,4 @@
-//! Claims that take too long are given up.
+//! Deletes claims that exceed a timeout.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use crate::{
     reboot,
 };
 
-/// Whether a claim still has time.
+/// Whether a claim is within its timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Liveness {
-    /// Nothing is waited for.
+    /// All steps are done.
     Settled,
-    /// So much is left.
+    /// This much time is left.
     Waits(Duration),
-    /// None, for this step.
+    /// This step has exceeded its timeout.
     Overdue(Step),
 }
 
-/// What a claim waits for.
+/// The next step of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The instance.
@@ -34,7 +34,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Why the claim is given up, as metrics call it.
+    /// The reason of the deletion in metrics.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Launch => "launch_timeout",
@@ -44,27 +44,27 @@ impl Step {
     }
 }
 
-/// Whether a claim still has time for its next step. Each step has its own, from the end of the one
-/// before: an instance that was made slowly takes nothing from the time its node has to join.
+/// Whether a claim is within the timeout of its next step. Each timeout counts from the end of the
+/// previous step, so a slow launch does not shorten the registration.
 ///
-/// COMPAT: upstream counts the time to join from the claim's creation, and has no end for the last
-/// step.
+/// COMPAT: upstream counts the registration timeout from the claim's creation, and has no timeout
+/// for the initialization.
 pub(super) fn liveness(claim: &NodeClaim, timeouts: &Timeouts, now: Timestamp) -> Liveness {
     let (step, since, time) = if !claim.holds(LAUNCHED) {
-        // A condition that never changed has the time of the claim's creation.
+        // A condition without a transition has the time of the claim's creation.
         (Step::Launch, claim.since(LAUNCHED), timeouts.launch)
     } else if !claim.holds(REGISTERED) {
         (Step::Registration, claim.since(LAUNCHED), timeouts.registration)
     } else if !claim.holds(INITIALIZED)
         && let Some(time) = timeouts.initialization
     {
-        // A node that was rebooted is initialized anew.
+        // A rebooted node is initialized again.
         (Step::Initialization, reboot::ended(claim).max(claim.since(REGISTERED)), time)
     } else {
         return Liveness::Settled;
     };
     let passed = now.duration_since(since.unwrap_or(now));
-    // A clock that was set back gives more time, not less.
+    // A clock that was set back extends the timeout.
     let passed = Duration::try_from(passed).unwrap_or_default();
     match time.checked_sub(passed).filter(|left| !left.is_zero()) {
         Some(left) => Liveness::Waits(left),

@@ -1,4 +1,4 @@
-//! From an instance to its node: what the claim knows, the node learns, once.
+//! Registration: copies the claim's labels, annotations and taints to its node, once.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::{
     marks::{DISRUPTION_COMMAND, DO_NOT_SYNC_TAINTS, TERMINATION_FINALIZER, is_unregistered_taint},
 };
 
-/// What there is to see of a claim's node.
+/// The observed nodes of a claim.
 #[derive(Debug, PartialEq)]
 pub(super) enum Joined {
     /// This one.
     Node(Arc<Node>),
-    /// None yet, with what to say about it.
+    /// None yet, with a message for users.
     NotYet(String),
-    /// More than one, which cannot be.
+    /// Several, which is an error.
     Several(String),
 }
 
-/// Which of the nodes with the claim's provider ID is the claim's.
+/// The claim's node among the nodes with its provider ID.
 pub(super) fn joined(nodes: &[Arc<Node>]) -> Joined {
     match nodes {
         [] => Joined::NotYet("Node not registered with cluster".to_owned()),
-        // Nobody can put a finalizer on it any more, and it is about to be gone.
+        // A deleted node cannot get a finalizer any more, and is about to vanish.
         [node] if is_deleting(&**node) && !has_finalizer(&**node, TERMINATION_FINALIZER) => {
             Joined::NotYet(format!("Node {:?} is being deleted", name(&node.metadata)))
         }
@@ -40,15 +40,15 @@ pub(super) fn joined(nodes: &[Arc<Node>]) -> Joined {
     }
 }
 
-/// Lets the claim have its provider id in the form that its node has: clouds have several, and a node
-/// keeps its own for ever.
+/// Gives the claim its provider ID in the form of its node: clouds have several forms, and a node's
+/// ID is immutable.
 pub(super) fn take_over_id(claim: &mut NodeClaim, node: &Node) {
     if let Some(id) = node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) {
         claim.status.get_or_insert_default().provider_id = Some(id.clone());
     }
 }
 
-/// Writes down that there is no node to register.
+/// Records that there is no node to register.
 pub(super) fn not_joined(claim: &mut NodeClaim, joined: &Joined, now: Timestamp) {
     let mut conditions = claim.conditions_mut(now);
     match joined {
@@ -62,22 +62,22 @@ pub(super) fn not_joined(claim: &mut NodeClaim, joined: &Joined, now: Timestamp)
     }
 }
 
-/// Whether pods may have come to the node before it was registered: its kubelet was not told to
-/// keep them away.
+/// Whether pods may have reached the node before its registration, because its kubelet did not set
+/// the taint.
 pub(super) fn lacks_unregistered_taint(node: &Node) -> bool {
     let labels = node.metadata.labels.as_ref();
     let is_registered = labels.is_some_and(|labels| labels.contains_key(label::REGISTERED));
     !is_registered && !taints(node).any(is_unregistered_taint)
 }
 
-/// The zones that node and claim name, if they name different ones. A cloud's own controller labels
-/// nodes before they are registered, and knows where instances really are.
+/// The different zones of node and claim, if they differ. A cloud controller labels nodes before
+/// their registration, from the instance's real place.
 pub(super) fn zones_differ<'o>(node: &'o Node, claim: &'o NodeClaim) -> Option<(&'o str, &'o str)> {
     let own = (claims::label(node, label::ZONE), claims::label(claim, label::ZONE));
     (!own.0.is_empty() && !own.1.is_empty() && own.0 != own.1).then_some(own)
 }
 
-/// The node as one that is not gone before it is drained.
+/// The node with the finalizer, so that it is drained before it vanishes.
 pub(super) fn held(node: &Node) -> Node {
     let mut held = node.clone();
     if !has_finalizer(node, TERMINATION_FINALIZER) {
@@ -87,7 +87,7 @@ pub(super) fn held(node: &Node) -> Node {
     held
 }
 
-/// The node with everything that its claim says of it.
+/// The node with the labels, annotations and taints of its claim.
 pub(super) fn synced(node: &Node, claim: &NodeClaim) -> Node {
     let mut synced = held(node);
     let metadata = &mut synced.metadata;
@@ -99,7 +99,7 @@ pub(super) fn synced(node: &Node, claim: &NodeClaim) -> Node {
     extend(&mut metadata.labels, claim.metadata.labels.as_ref());
     let mut annotations = claim.metadata.annotations.clone();
     if let Some(annotations) = &mut annotations {
-        // It is about the claim, and is taken from there when it is over.
+        // The command belongs to the claim, and is removed only there.
         annotations.remove(DISRUPTION_COMMAND);
     }
     extend(&mut metadata.annotations, annotations.as_ref());
@@ -109,7 +109,7 @@ pub(super) fn synced(node: &Node, claim: &NodeClaim) -> Node {
     synced
 }
 
-/// The node, open for use.
+/// The node without its unregistered taint.
 pub(super) fn opened(mut node: Node) -> Node {
     let labels = node.metadata.labels.get_or_insert_default();
     labels.insert(label::REGISTERED.to_owned(), "true".to_owned());
@@ -134,7 +134,7 @@ fn is_same_owner(a: &OwnerReference, b: &OwnerReference) -> bool {
     (&a.api_version, &a.kind, &a.uid) == (&b.api_version, &b.kind, &b.uid)
 }
 
-/// Adds what is new and replaces what is there; nothing else is touched.
+/// Adds new labels and replaces existing ones; other labels stay.
 fn extend(labels: &mut Option<Labels>, more: Option<&Labels>) {
     if let Some(more) = more.filter(|more| !more.is_empty()) {
         let more = more.iter().map(|(key, value)| (key.clone(), value.clone()));
@@ -147,7 +147,7 @@ fn keeps_its_taints(node: &Node) -> bool {
     labels.and_then(|labels| labels.get(DO_NOT_SYNC_TAINTS)).is_some_and(|value| value == "true")
 }
 
-/// Adds the claim's taints that are missing. Those that are there stay as they are.
+/// Adds the claim's missing taints. Existing taints stay as they are.
 fn add_taints(node: &mut Node, claim: &NodeClaim) {
     for taint in claim.spec.taints.iter().chain(&claim.spec.startup_taints) {
         if !taints(node).any(|known| is_same_taint(known, taint)) {

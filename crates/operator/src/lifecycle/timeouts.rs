@@ -1,5 +1,5 @@
-//! How long each step of an instance may take: what its pool says, else its class, else the settings,
-//! else its cloud.
+//! The timeouts of a claim's steps. The pool overrides its class, the class the settings, and the
+//! settings the cloud's default.
 
 use std::time::Duration;
 
@@ -13,29 +13,29 @@ use crate::{
     settings,
 };
 
-/// How long each step may take.
+/// The timeouts of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Timeouts {
     /// From the claim to the instance.
     pub(super) launch: Duration,
     /// From the instance to its node.
     pub(super) registration: Duration,
-    /// From the node to its being ready for pods; none for ever.
+    /// From the registered node to the initialized one; none for no limit.
     pub(super) initialization: Option<Duration>,
-    /// Annotations that make no sense, and do not count.
+    /// Invalid annotations, which are ignored.
     pub(super) malformed: Vec<Malformed>,
 }
 
-/// An annotation that makes no sense.
+/// An invalid annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Malformed {
-    /// Whose it is.
+    /// The object that carries it.
     pub(super) on: Annotated,
-    /// What is wrong and what to write instead.
+    /// The problem and the remedy.
     pub(super) message: String,
 }
 
-/// Whose annotations say how long something may take.
+/// The object that carries a timeout annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Annotated {
     /// The claim's pool.
@@ -44,7 +44,7 @@ pub(super) enum Annotated {
     NodeClass,
 }
 
-/// What counts for a claim of this pool and class.
+/// The timeouts for a claim of this pool and class.
 pub(super) fn timeouts(
     pool: Option<&NodePool>,
     class: Option<&NodeClass>,
@@ -85,7 +85,7 @@ pub(super) fn timeouts(
     }
 }
 
-/// What an annotation says, if it is there.
+/// The value of an annotation, if it exists.
 fn read(
     annotations: &Labels,
     annotation: &str,

@@ -5,8 +5,8 @@ use std::{error::Error, fmt};
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 
-/// Last words of fields that hold secrets. A net under those who write log lines: what is secret
-/// should not be given to the log at all.
+/// Final words of field names that hold secrets. This is a safety net: secrets must never be passed
+/// to the log.
 const SECRETS: [&str; 10] = [
     "token",
     "password",
@@ -31,7 +31,7 @@ pub(super) const OBJECTS: [&str; 9] = [
     "Secret",
     "object",
 ];
-/// What stands in their place.
+/// The replacement for a secret's value.
 const LEFT_OUT: &str = "(left out)";
 
 /// The message and the facts of a line, in the order they were given.

@@ -1,4 +1,4 @@
-//! What a line looks like.
+//! The format of a log line.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use tracing::{Level, Metadata};
 
 use super::{Style, fields::Fields};
 
-/// For whom lines are written.
+/// The reader of the log: a person or a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// For programs, as Karpenter writes them.
@@ -74,7 +74,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Nobody can make up a line of its own by a name with a line break in it.
+/// Replaces line breaks, so that a name cannot forge a log line.
 fn one_line(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }

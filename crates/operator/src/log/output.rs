@@ -69,7 +69,7 @@ impl Output {
     }
 }
 
-/// All places, and those where it is said that one of them does not work.
+/// All targets, and those for errors about a failed target.
 pub(super) struct Outputs {
     lines: Vec<Output>,
     complaints: Vec<Output>,

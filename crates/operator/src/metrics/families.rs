@@ -1,4 +1,4 @@
-//! What there is to measure.
+//! All metric families.
 
 #![expect(clippy::doc_markdown, reason = "helps are shown where backticks would be")]
 
@@ -167,7 +167,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// What the nodes have and use.
+    /// The gauges of nodes.
     pub fn nodes(&self) -> &NodeGauges {
         &self.nodes
     }
@@ -197,8 +197,8 @@ impl Metrics {
         self.conditions.values().chain([&self.all_conditions])
     }
 
-    /// The conditions of objects of all kinds together, by group and kind; Karpenter shows them
-    /// twice for those whose dashboards are old.
+    /// The conditions of all kinds together, by group and kind. Karpenter also shows them this way,
+    /// for older dashboards.
     pub fn all_conditions(&self) -> &ConditionMetrics {
         &self.all_conditions
     }
@@ -208,17 +208,17 @@ impl Metrics {
 /// were given, then `node_name`, `phase`, `managed`, and all but the age have a `resource_type`.
 #[derive(Debug)]
 pub struct NodeGauges {
-    /// What pods can have.
+    /// Allocatable resources.
     pub allocatable: GaugeSet,
-    /// What pods ask for, daemons among them.
+    /// Requests of all pods, DaemonSet pods included.
     pub total_pod_requests: GaugeSet,
-    /// What pods are limited to, daemons among them.
+    /// Limits of all pods, DaemonSet pods included.
     pub total_pod_limits: GaugeSet,
-    /// What daemons ask for.
+    /// Requests of DaemonSet pods.
     pub total_daemon_requests: GaugeSet,
-    /// What daemons are limited to.
+    /// Limits of DaemonSet pods.
     pub total_daemon_limits: GaugeSet,
-    /// What pods cannot have.
+    /// Capacity minus allocatable.
     pub system_overhead: GaugeSet,
     /// How old the node is.
     pub current_lifetime_seconds: GaugeSet,

@@ -1,4 +1,4 @@
-//! Gauges that are replaced together: what is not said again is gone.
+//! Gauges that are replaced together: a series that is not repeated is removed.
 
 use std::{
     collections::BTreeMap,
@@ -61,7 +61,7 @@ impl GaugeSet {
         Ok(Self(Arc::new(Inner { desc, labels, series: Mutex::default() })))
     }
 
-    /// What there is to say about an object now, instead of what was said before.
+    /// Replaces the series of one object.
     pub fn update(&self, key: &str, series: Vec<Series>) {
         let mut all = self.series();
         if series.is_empty() {
@@ -71,7 +71,7 @@ impl GaugeSet {
         }
     }
 
-    /// What there is to say about all objects now: the others are gone.
+    /// Replaces the series of all objects; other objects lose theirs.
     pub fn replace_all(&self, series: BTreeMap<String, Vec<Series>>) {
         *self.series() = series;
     }

@@ -1,7 +1,7 @@
-//! How long pods take to start, and how far those have come that have not.
+//! How long pods take to start, and how long pending pods have waited.
 //!
-//! A pod is known here from when it is seen to wait until it is ready. What it costs to know it is
-//! paid only for pods that are about to start.
+//! A pod is tracked from its first pending state until it is ready. So only pods that are about to
+//! start use memory.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ struct Times {
     created: Timestamp,
     /// When it was seen to want a place that the scheduler did not find.
     seen: Option<Timestamp>,
-    /// When a plan first looked at it.
+    /// When a plan first included it.
     decided: Option<Timestamp>,
     /// When a plan first had a place for it.
     placed: Option<Timestamp>,
@@ -45,7 +45,7 @@ impl PodTimes {
 }
 
 impl Metrics {
-    /// Takes note of what has become of a pod.
+    /// Records a change of a pod.
     pub fn pod_changed(&self, change: &Change, now: Timestamp) {
         let Change::Pod(diff) = change else { return };
         let key = diff.latest().key();
@@ -86,8 +86,7 @@ impl Metrics {
         }
     }
 
-    /// Takes note that a plan has looked at pods, each `namespace/name`, and whether it had a place
-    /// for them.
+    /// Records that a plan included pods, each `namespace/name`, and whether it placed them.
     pub fn pods_planned<'p>(
         &self,
         pods: impl IntoIterator<Item = (&'p str, bool)>,
@@ -111,7 +110,7 @@ impl Metrics {
         }
     }
 
-    /// Says how long pods have waited for what.
+    /// Updates the waiting times of pods.
     pub fn work_out_pod_times(&self, now: Timestamp) {
         let all: Vec<(Key, Times)> =
             self.pod_times().lock().iter().map(|(key, times)| (key.clone(), *times)).collect();

@@ -1,4 +1,4 @@
-//! What the operating system knows of this process, by the names that every Go program has too.
+//! Metrics of the process from the operating system, with the names that Go programs use.
 
 use std::{collections::HashMap, fs};
 

@@ -8,14 +8,14 @@ use super::Metrics;
 
 /// A controller's queue, as it is at a moment.
 pub trait Working: Send + Sync {
-    /// How many objects wait that could be looked at now.
+    /// The number of keys that are due.
     fn waiting(&self) -> usize;
 
-    /// For how many seconds each object has been looked at that is being looked at.
+    /// For each running key, the seconds since its start.
     fn under_way(&self) -> Vec<f64>;
 }
 
-/// What a queue counts while it is used.
+/// The counters of a queue.
 #[derive(Debug)]
 pub struct QueueMetrics {
     /// Objects that began to wait.
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Queues {
 }
 
 impl Metrics {
-    /// Takes note of a controller that looks at so many objects at once, and of its queue.
+    /// Registers a controller with its number of workers and its queue.
     pub fn add_controller(
         &self,
         controller: &'static str,

@@ -1,4 +1,4 @@
-//! Summaries: quantiles of what was seen lately.
+//! Summaries: quantiles of recent observations.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -23,7 +23,7 @@ const WINDOW: Duration = Duration::from_mins(10);
 /// error of a quantile is far below the hundredth that Karpenter allows itself.
 const OBSERVATIONS_MAX: usize = 2048;
 
-/// What was observed. Time is an input: the running time of any clock.
+/// The observations. Time is an input: the running time of any clock.
 #[derive(Debug, Default)]
 pub struct Observations {
     recent: VecDeque<(Duration, f64)>,

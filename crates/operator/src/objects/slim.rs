@@ -1,8 +1,7 @@
-//! Objects without what nothing here depends on.
+//! Removes the fields of objects that no decision depends on.
 //!
-//! A cluster has far more pods than anything else, and most of a pod is about running it: images,
-//! environments, probes, mounts, statuses of containers. Keeping all of it would take more than ten
-//! kilobytes for each pod.
+//! A cluster has far more pods than other objects. Most of a pod concerns running it: images,
+//! environments, probes, container statuses. All of it would take more than ten kilobytes per pod.
 
 use std::collections::BTreeMap;
 
@@ -199,7 +198,7 @@ fn finish(state: ContainerState) -> Option<ContainerState> {
     Some(ContainerState { terminated: Some(terminated), ..ContainerState::default() })
 }
 
-/// The node without what only its kubelet and people look at.
+/// The node without the fields that only its kubelet and people read.
 pub(crate) fn node(mut node: Node) -> Node {
     node.metadata.managed_fields = None;
     if let Some(status) = &mut node.status {

@@ -48,7 +48,7 @@ struct Said<'o> {
     since: Option<Timestamp>,
 }
 
-/// Counts what happens to conditions from now on, and to pods on their way to a start.
+/// Starts to count transitions of conditions and the starts of pods.
 pub fn count_changes(context: &Context) {
     if context.settings.disable_cluster_state_observability {
         return;

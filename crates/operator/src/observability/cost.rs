@@ -1,4 +1,4 @@
-//! What the instances of each pool cost.
+//! The cost of each pool's instances.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use crate::{
     world::Kept,
 };
 
-/// Identities of claims whose price nobody knows. Each is told and counted once.
+/// UIDs of claims with an unknown price. Each is reported and counted once.
 pub(super) type Unpriced = BTreeSet<String>;
 
 pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced) {
@@ -68,7 +68,7 @@ pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced
     lines.show(context.metrics.nodepools_cost());
 }
 
-/// Every pool's types, where they can be told.
+/// The types of every pool, where they are known.
 pub(super) fn types_by_pool<'s>(
     context: &Context,
     shown: &'s Shown,
@@ -83,7 +83,7 @@ pub(super) fn types_by_pool<'s>(
     types.collect()
 }
 
-/// What an instance was bought as.
+/// How an instance was bought.
 struct Bought<'c> {
     instance_type: &'c str,
     offering: Requirements,
@@ -98,7 +98,7 @@ fn bought_as(claim: &NodeClaim) -> Option<Bought<'_>> {
     Some(Bought { instance_type: known(INSTANCE_TYPE)?, offering })
 }
 
-/// What an instance costs an hour, whether or not another could be had now.
+/// The hourly price of an instance, whether or not its offering is available now.
 fn price(bought: &Bought<'_>, types: &[Arc<InstanceType>], well_known: &WellKnown) -> Option<f64> {
     let instance_type = types.iter().find(|known| known.name == bought.instance_type)?;
     let mut prices = instance_type

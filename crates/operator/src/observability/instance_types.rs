@@ -1,4 +1,4 @@
-//! What clouds offer, and for how much.
+//! The instance types and prices of clouds.
 
 use joiner_core::{
     instance_type::Offering,
@@ -12,7 +12,7 @@ use crate::context::Context;
 pub(super) fn work_out(context: &Context, shown: &Shown) {
     let (mut prices, mut available) = (Lines::default(), Lines::default());
     let (mut cpus, mut memory) = (Lines::default(), Lines::default());
-    // Pools of one class have the same types; what is said twice is shown once.
+    // Pools of one class have the same types, so each is shown once.
     for types in types_by_pool(context, shown).values() {
         for known in types.iter() {
             let name = known.name.as_str();

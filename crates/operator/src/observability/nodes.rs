@@ -1,4 +1,4 @@
-//! What nodes have, and what of it is used.
+//! The resources of nodes, and their use.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::{
     pods::{Owner, is_owned_by, is_terminal, node_of},
 };
 
-/// What the pods of a node ask for.
+/// The requests and limits of a node's pods.
 #[derive(Debug, Default)]
 struct Used {
     all: Resources,
@@ -67,7 +67,7 @@ pub(super) fn work_out(context: &Context, shown: &Shown) {
     utilization.show(context.metrics.cluster_utilization());
 }
 
-/// What the pods of each node ask for that have not ended.
+/// The requests of each node's pods that have not ended.
 fn used_by_node(shown: &Shown) -> HashMap<&str, Used> {
     let mut all: HashMap<&str, Used> = HashMap::new();
     for pod in shown.pods.iter().filter(|pod| !is_terminal(pod)) {
@@ -82,7 +82,7 @@ fn used_by_node(shown: &Shown) -> HashMap<&str, Used> {
     all
 }
 
-/// What a node has, and what of it pods can have.
+/// The capacity and allocatable resources of a node.
 fn amounts(node: &Node) -> (Resources, Resources) {
     let status = node.status.as_ref();
     (

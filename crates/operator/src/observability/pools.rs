@@ -1,4 +1,4 @@
-//! What pools may have, and what they have.
+//! The limits and the use of pools.
 
 use joiner_api::ResourceList;
 use joiner_core::resources::Resources;

@@ -41,7 +41,7 @@ struct Caller {
     end: AbortHandle,
 }
 
-/// Answers callers for ever.
+/// Answers requests; never returns.
 pub(super) async fn answer_all(
     listener: TcpListener,
     limits: Limits,
@@ -100,7 +100,7 @@ async fn exchange(
         .keep_alive(false)
         .max_buf_size(HEAD_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    // A caller that goes away in the middle, or takes too long, has nothing to be told.
+    // A client that disconnects or times out gets no answer.
     let _ = timeout(patience, connection).await;
 }
 

@@ -1,7 +1,7 @@
-//! Whether a process is alive: its runtime runs, and no calculation goes on for ever.
+//! Liveness: the runtime runs, and every calculation ends.
 //!
-//! Calls are left out on purpose: each of them has a deadline. A new process would not help while
-//! an API server or a cloud is away.
+//! Calls are not included, because each has a deadline. A restart would not help while an API
+//! server or a cloud is unreachable.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ const STILL_MAX: Duration = LEASE;
 /// up a pass after one minute, and its longest search after three.
 const CALCULATION_MAX: Duration = REFRESH.saturating_mul(2);
 
-/// What a process does, and since when. Clones are the same.
+/// The running calculations and their start times. Clones share them.
 #[derive(Clone)]
 pub struct Liveness(Arc<Signs>);
 

@@ -1,4 +1,4 @@
-//! Whether a process is ready, and if not, everything that is missing and what to do about it.
+//! Readiness: whether the process is ready, and otherwise every obstacle with its remedy.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 /// Something that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotReady {
-    /// Nobody has looked yet.
+    /// The part has not been checked yet.
     NotLookedAt,
     /// A custom resource definition is not in the cluster.
     CrdMissing {
@@ -82,12 +82,12 @@ impl fmt::Display for NotReady {
     }
 }
 
-/// What is missing, by the part of the process that found it. A part that has not said anything
-/// yet is not ready.
+/// The obstacles, by the part of the process that reports them. A part without a report is not
+/// ready.
 #[derive(Debug)]
 pub struct Readiness {
     missing: Mutex<BTreeMap<String, Vec<NotReady>>>,
-    /// What somebody should know, although the process is ready.
+    /// Warnings that do not affect readiness.
     notes: Mutex<Vec<String>>,
 }
 
@@ -98,7 +98,7 @@ impl Readiness {
         Self { missing: Mutex::new(parts.collect()), notes: Mutex::default() }
     }
 
-    /// What a part is missing now, instead of what it said before; nothing means it is ready.
+    /// Replaces the obstacles of a part; an empty list means that it is ready.
     pub fn set(&self, part: &str, mut missing: Vec<NotReady>) {
         missing.sort();
         missing.dedup();
@@ -124,13 +124,12 @@ impl Readiness {
         lines.collect()
     }
 
-    /// What somebody should know although it keeps nothing from working, instead of what was noted
-    /// before.
+    /// Replaces the warnings that do not affect readiness.
     pub fn note(&self, notes: Vec<String>) {
         *self.notes.lock().unwrap_or_else(PoisonError::into_inner) = notes;
     }
 
-    /// Everything that somebody should know, a line each.
+    /// All warnings, one per line.
     pub fn notes(&self) -> String {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<String> = notes.iter().map(|note| format!("note: {note}\n")).collect();

@@ -1,4 +1,4 @@
-//! When to plan: not for each pod, but once no more come for a moment.
+//! When to plan: once for a batch of pods, after no new pod has arrived for a moment.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::settings::Batch;
 
-/// What has happened since the last plan that asks for another.
+/// The requests for a plan since the last one.
 #[derive(Debug, Default)]
 pub struct Triggers {
     state: Mutex<State>,
@@ -21,14 +21,14 @@ pub struct Triggers {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who asked in this window. Somebody who asks again does not keep it open.
+    /// UIDs that asked in this window. A repeated request does not keep the window open.
     seen: BTreeSet<Box<str>>,
-    /// When the window began and when somebody new last asked.
+    /// When the window opened, and when the last new UID asked.
     window: Option<(Instant, Instant)>,
 }
 
 impl Triggers {
-    /// Somebody asks for a plan: a pod without a place, a node that leaves.
+    /// Asks for a plan on behalf of an object: an unschedulable pod, or a node that leaves.
     pub fn ask(&self, uid: &str) {
         let now = Instant::now();
         let state = &mut *self.lock();
@@ -39,8 +39,8 @@ impl Triggers {
         }
     }
 
-    /// Waits until somebody has asked and nobody new did for a moment, or everybody did for long
-    /// enough. With `again`, a window opens by itself at that moment.
+    /// Waits for a request, then until no new UID asks for the idle time or the longest time is
+    /// over. With `again`, a window also opens at that moment.
     pub async fn window(&self, clock: &Clock, batch: Batch, again: Option<Instant>) {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -77,7 +77,7 @@ impl Triggers {
     }
 }
 
-/// How soon pods that still wait are planned for again.
+/// How soon pending pods are planned again without a change. The value is Karpenter's.
 pub(super) const AGAIN: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -86,7 +86,8 @@ mod tests {
 
     const BATCH: Batch = Batch { max: Duration::from_secs(10), idle: Duration::from_secs(1) };
 
-    /// After how many tenths of a second a window closes when somebody new asks at each of these.
+    /// The tenths of a second after which a window closes, with a new request at each of these
+    /// times.
     async fn closes_after(asks: &[(u64, &str)], again: Option<u64>) -> u128 {
         let clock = Clock::following_runtime("2026-01-01T00:00:00Z".parse().unwrap());
         let triggers = Triggers::default();

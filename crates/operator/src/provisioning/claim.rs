@@ -1,4 +1,4 @@
-//! A planned claim as an object.
+//! Converts a planned claim to a `NodeClaim` object.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     world::Cache,
 };
 
-/// The pool that a planned claim is made from, or why none can be made from it now.
+/// The pool of a planned claim, or why the pool cannot create one now.
 pub(crate) fn pool(cache: &Cache, planned: &PlannedClaim) -> Result<Arc<NodePool>, String> {
     let name = &planned.node_pool;
     let pool = cache.read(|world| world.node_pools.named(name).cloned());
@@ -35,7 +35,7 @@ pub(crate) fn pool(cache: &Cache, planned: &PlannedClaim) -> Result<Arc<NodePool
     over_limit(&pool).map_or(Ok(pool), Err)
 }
 
-/// Which limit a pool has passed already.
+/// A limit that the pool already exceeds.
 fn over_limit(pool: &NodePool) -> Option<String> {
     let used = &pool.status.as_ref()?.resources;
     pool.spec.limits.iter().find_map(|(resource, limit)| {
@@ -49,8 +49,8 @@ fn over_limit(pool: &NodePool) -> Option<String> {
     })
 }
 
-/// The name of a claim of a pool, ending in `suffix`. It is chosen here and not by the API server,
-/// so that an attempt whose answer was lost can be repeated.
+/// The name of a pool's claim, ending in `suffix`. It is chosen here and not by the API server, so
+/// that a create whose answer was lost can be repeated.
 pub(crate) fn name(pool: &str, suffix: &str) -> String {
     format!("{}{suffix}", shortened(&prefix(pool)))
 }
@@ -59,8 +59,8 @@ fn prefix(pool: &str) -> String {
     format!("{pool}-")
 }
 
-/// The claim as it is created, under a name that [`name`] has made. A claim without requests says
-/// nothing of them: whatever its instance has is enough.
+/// The `NodeClaim` to create, under a name from [`name`]. A claim without requests leaves them
+/// empty: any instance is large enough.
 pub(crate) fn object(planned: &PlannedClaim, pool: &NodePool, name: String) -> NodeClaim {
     let template = &pool.spec.template.spec;
     let pool_name = pool.metadata.name.clone().unwrap_or_default();
@@ -92,7 +92,7 @@ pub(crate) fn object(planned: &PlannedClaim, pool: &NodePool, name: String) -> N
     NodeClaim { metadata, spec, status: None }
 }
 
-/// What can be kept of a prefix so that the name fits into a label.
+/// The part of a prefix that fits into a label value.
 fn shortened(prefix: &str) -> &str {
     const NAME_MAX: usize = 63;
     &prefix[..prefix.len().min(NAME_MAX - crate::random::SUFFIX_LENGTH)]

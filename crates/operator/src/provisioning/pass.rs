@@ -1,5 +1,4 @@
-//! One planning pass over a cluster: a pure function of its objects, its providers' types and the
-//! time.
+//! One planning pass: a pure function of the cluster's objects, the instance types and the time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,37 +27,38 @@ use crate::{
     world::World,
 };
 
-/// A pod that ends within this time leaves its room sooner than an instance comes.
+/// A pod that ends within this time frees its room before an instance could join. The value was
+/// chosen and not measured separately.
 const ENDS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
-/// How long a pod may be there after its containers must have ended. One that stays for longer hangs,
-/// and nobody counts on its room any more.
+/// How long a pod may exist after its containers must have ended. A pod that stays longer hangs, so
+/// its room does not count as free. The value was chosen and not measured separately.
 const GONE_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
-/// A plan and what it was made from.
+/// A plan and its input.
 #[derive(Debug)]
 pub struct Pass {
-    /// The cluster in the planner's words.
+    /// The cluster as the planner sees it.
     pub snapshot: Snapshot,
-    /// What is intended, and why.
+    /// The plan, with its reasons.
     pub planned: Planned,
-    /// What was read otherwise than its author may expect.
+    /// Notes about fields that were read in another way than their author may expect.
     pub notes: Vec<String>,
 }
 
-/// What the planner needs to know of a cluster.
+/// The planner's input from a cluster.
 #[derive(Debug)]
 pub struct Input {
     objects: Objects,
     catalog: Catalog,
-    /// Pools that cannot be used, and why.
+    /// Pools that cannot be used, each with the reason.
     closed: BTreeMap<String, String>,
-    /// Whether the types of every pool could be told.
+    /// Whether the instance types of every pool are known.
     knows_all_types: bool,
 }
 
 impl Input {
-    /// What is known of a cluster, as far as it is ours: pools and claims of other programs are
-    /// left out, while their nodes stay, as anybody's nodes do.
+    /// Collects the objects to plan with. Pools and claims of other programs are left out; their
+    /// nodes stay, like all foreign nodes.
     pub fn gather(world: &World, providers: &Providers) -> Self {
         let mut objects = world.objects();
         let served = |class: Option<&NodeClassReference>| {
@@ -79,27 +79,27 @@ impl Input {
         Self { objects, catalog, closed, knows_all_types }
     }
 
-    /// Whether the types of every pool could be told.
+    /// Whether the instance types of every pool are known.
     pub fn knows_all_types(&self) -> bool {
         self.knows_all_types
     }
 
-    /// What becomes of each overlay, by name.
+    /// The verdict on each overlay, by name.
     pub fn overlay_verdicts(&self) -> BTreeMap<String, Verdict> {
         evaluated(&self.objects, &self.catalog).verdicts
     }
 
-    /// The objects that are ours to plan with.
+    /// The objects to plan with.
     pub fn objects(&self) -> &Objects {
         &self.objects
     }
 
-    /// Has these claims count as leaving, and no others but those whose objects say so.
+    /// Counts exactly these claims as leaving, besides the claims whose objects say so.
     pub fn set_leaving(&mut self, claims: BTreeSet<String>) {
         self.objects.leaving = claims;
     }
 
-    /// The cluster in the planner's words.
+    /// The cluster as the planner sees it.
     pub fn index(&self, settings: &PlannerSettings, now: Timestamp) -> Indexed {
         let Self { objects, catalog, closed, .. } = self;
         let catalog = if settings.gates.node_overlay {
@@ -118,11 +118,11 @@ impl Input {
         indexed
     }
 
-    /// Plans. Pods that are about to be gone have left already: whoever waits is in their place sooner
-    /// than any instance could come.
+    /// Plans. Pods that are about to end count as gone: a pending pod takes their place before an
+    /// instance could join.
     ///
-    /// COMPAT: upstream makes an instance for each pod that is restarted in a full cluster, and removes
-    /// it when it is there and empty.
+    /// COMPAT: upstream creates an instance for each pod that restarts in a full cluster, and
+    /// removes it once it is empty.
     pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
         let Indexed { mut snapshot, notes } = self.index(settings, now);
         let ending = ending(&self.objects.pods, now);
@@ -134,10 +134,10 @@ impl Input {
     }
 }
 
-/// Namespaces and names of pods that are about to be gone.
+/// Namespaces and names of pods that are about to end.
 fn ending(pods: &[Arc<Pod>], now: Timestamp) -> BTreeSet<(&str, &str)> {
     let is_ending = |pod: &&Arc<Pod>| {
-        // The moment by which its containers have ended, in one way or the other.
+        // The time by which the containers have ended, with or without force.
         let ends = pod.metadata.deletion_timestamp.as_ref();
         ends.is_some_and(|ends| (-GONE_WITHIN..=ENDS_WITHIN).contains(&ends.0.duration_since(now)))
     };
@@ -148,7 +148,7 @@ fn ending(pods: &[Arc<Pod>], now: Timestamp) -> BTreeSet<(&str, &str)> {
     ending.collect()
 }
 
-/// What overlays make of the types.
+/// The instance types after overlays.
 fn evaluated(objects: &Objects, catalog: &Catalog) -> Evaluated {
     let pools = index::pools::node_pools(objects, &catalog.well_known);
     overlay::evaluate(&index::overlays(&objects.node_overlays), &pools, catalog)
@@ -158,7 +158,7 @@ fn name(pool: &NodePool) -> String {
     pool.metadata.name.clone().unwrap_or_default()
 }
 
-/// Why a pool cannot be used yet. In a live cluster, what nobody has looked at is not ready.
+/// Why a pool is not ready. In a live cluster a pool without conditions is not ready.
 fn not_ready(pool: &NodePool) -> Option<String> {
     let conditions = pool.status.as_ref().map_or(&[][..], |status| &status.conditions);
     match condition::find(conditions, READY) {
@@ -171,7 +171,7 @@ fn not_ready(pool: &NodePool) -> Option<String> {
     }
 }
 
-/// The types of all pools as overlays correct them; none where there are no overlays.
+/// The instance types of all pools after overlays; none without overlays.
 pub(crate) fn corrected(world: &World, providers: &Providers) -> Option<Catalog> {
     let overlays = index::overlays(world.node_overlays.values());
     if overlays.is_empty() {
@@ -183,7 +183,7 @@ pub(crate) fn corrected(world: &World, providers: &Providers) -> Option<Catalog>
     Some(overlay::evaluate(&overlays, &pools, &catalog).catalog)
 }
 
-/// The types of pools. A pool whose types cannot be told is closed.
+/// The instance types of the pools. A pool whose types are unknown is closed.
 fn catalog(
     world: &World,
     providers: &Providers,

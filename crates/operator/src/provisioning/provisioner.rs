@@ -1,4 +1,4 @@
-//! The loop that plans and creates.
+//! The loop that plans and creates claims.
 
 use std::sync::Arc;
 
@@ -26,15 +26,15 @@ use crate::{
     world::{Change, World},
 };
 
-/// How many claims are created at the same time.
+/// How many claims are created at the same time. The value was chosen and not measured separately.
 const AT_ONCE: usize = 20;
-/// How long a pass that failed waits, and how long one that keeps failing waits at most.
+/// The backoff of a pass that fails, at first and at most.
 const BACKOFF: Backoff = Backoff::REASONABLE;
 
-/// Who asks when a cloud says that something has changed there. No object has such a UID.
+/// The UID under which clouds ask for a plan. No object has it.
 const BY_CLOUD: &str = "cloud";
 
-/// Plans for pods that wait, and creates the claims they need.
+/// Plans pending pods and creates the claims that they need.
 #[derive(Debug)]
 pub struct Provisioner {
     context: Context,
@@ -47,12 +47,12 @@ pub struct Provisioner {
 pub struct Created {
     /// The claim.
     pub claim: NodeClaim,
-    /// `namespace/name` of its pods.
+    /// Its pods, each as `namespace/name`.
     pub pods: Vec<String>,
 }
 
 impl Provisioner {
-    /// Starts to collect who asks for a plan.
+    /// Starts to collect requests for a plan.
     pub fn new(context: Context) -> Self {
         let triggers = Arc::new(Triggers::default());
         let asking = Arc::clone(&triggers);
@@ -65,12 +65,12 @@ impl Provisioner {
         Self { context, triggers, creation }
     }
 
-    /// Where others ask for a plan.
+    /// Where other controllers ask for a plan.
     pub fn triggers(&self) -> &Arc<Triggers> {
         &self.triggers
     }
 
-    /// Plans and creates until it is told to stop; a pass that is under way then is finished.
+    /// Runs until `stop`; a running pass finishes first.
     pub async fn run(self, stop: Stop) {
         let Context { clock, settings, .. } = &self.context;
         let mut failures = 0;
@@ -95,7 +95,7 @@ impl Provisioner {
         }
     }
 
-    /// Plans once and creates what is missing. Answers whether there are pods that still wait.
+    /// Plans once and creates the planned claims. Returns whether pods still wait.
     pub async fn pass(&self) -> Result<bool, Trouble> {
         self.creation.settle().await?;
         if let Some(missing) = self.context.feeds.missing_of(&["pods", "nodes", "nodeclaims"]) {
@@ -112,7 +112,7 @@ impl Provisioner {
             .scheduler_scheduling_duration("provisioner")
             .observe(took.as_secs_f64());
         tell_plan(&self.context, &pass);
-        // Buffers ask for themselves.
+        // Buffers ask for their own passes.
         let waiting = pass.snapshot.pods.iter().any(|pod| pod.role != Role::Buffer);
         let created = self.create_all(&pass).await;
         if self.context.settings.planner.gates.capacity_buffer {
@@ -131,7 +131,7 @@ impl Provisioner {
             match outcome {
                 Ok(Some(created)) => tell_created(&self.context, &created),
                 Ok(None) => {}
-                // One that fails does not stop the others.
+                // A failed create does not stop the others.
                 Err(failed) => {
                     tracing::error!(controller = "provisioner", "{failed}");
                     trouble = Some(failed);
@@ -141,7 +141,7 @@ impl Provisioner {
         trouble.map_or(Ok(()), Err)
     }
 
-    /// Creates one claim, unless its pool has become unfit meanwhile.
+    /// Creates one claim, unless its pool has become unusable meanwhile.
     async fn create(&self, planned: &PlannedClaim) -> Result<Option<Created>, Trouble> {
         let pool = match claim::pool(&self.context.cache, planned) {
             Ok(pool) => pool,
@@ -157,7 +157,7 @@ impl Provisioner {
     }
 }
 
-/// Who asks for a plan because of a change.
+/// The UID that asks for a plan because of a change.
 fn who_asks(change: &Change) -> Option<&str> {
     match change {
         Change::Pod(diff) => {

@@ -1,4 +1,4 @@
-//! What is told of a plan: to those who look at pods, and to dashboards.
+//! Reports a plan: events on pods, metrics, and the log.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -20,12 +20,12 @@ use crate::{
     world::Key,
 };
 
-/// The name by which metrics call this planner.
+/// The name of this planner in metrics.
 const CONTROLLER: &str = "provisioner";
-/// How long pods may take to come to the instance that was meant for them, at least.
+/// The shortest time for which a node stays nominated for its pods. The value is Karpenter's.
 const NOMINATED_AT_LEAST: Duration = Duration::from_secs(10);
 
-/// Tells why pods have no place, and which ones go to instances that exist or are on their way.
+/// Reports why pods have no place, and which pods go to existing or coming instances.
 pub(super) fn tell_plan(context: &Context, pass: &Pass) {
     let plan = &pass.planned.plan;
     let told = plan.unschedulable.iter().filter(|unplaced| !waits_for_reservation(unplaced));
@@ -56,13 +56,13 @@ pub(super) fn tell_plan(context: &Context, pass: &Pass) {
     }
 }
 
-/// Tells of a claim that was made for pods.
+/// Reports a claim that was created for pods.
 pub(super) fn tell_created(context: &Context, created: &Created) {
     let Created { claim, pods } = created;
     tell_made(context, CONTROLLER, "provisioned", claim, pods);
 }
 
-/// Tells of a claim that a controller has made for pods, for a reason that dashboards know.
+/// Reports a claim that a controller created for pods, with the reason that metrics show.
 pub(crate) fn tell_made(
     context: &Context,
     controller: &str,
@@ -80,13 +80,13 @@ pub(crate) fn tell_made(
     log_made(controller, name, pool, pods.len());
 }
 
-/// Tells the log of a claim that a controller has made for so many pods.
+/// Logs a claim that a controller created for this many pods.
 pub(crate) fn log_made(controller: &str, name: &str, pool: &str, pods: usize) {
     tracing::info!(controller, NodeClaim = name, NodePool = pool, pods, "created nodeclaim");
 }
 
-/// Tells which pods go to instances that exist or are on their way. Such instances are not removed
-/// for a moment.
+/// Nominates existing or coming instances for pods. Nominated instances are not removed for a
+/// moment.
 pub(crate) fn nominate_existing(context: &Context, placements: &[ExistingPlacement]) {
     let until = context.now() + nomination(context.settings.batch);
     for ExistingPlacement { node, node_claim, pods } in placements {
@@ -98,31 +98,31 @@ pub(crate) fn nominate_existing(context: &Context, placements: &[ExistingPlaceme
     }
 }
 
-/// For how long an instance is kept because pods are expected on it.
+/// How long an instance stays nominated.
 fn nomination(batch: Batch) -> SignedDuration {
     let length = (batch.max * 2).max(NOMINATED_AT_LEAST);
     SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX)
 }
 
-/// Tells pods where they go; answers how many there are.
+/// Records an event on each pod with its instance; returns the number of pods.
 fn nominate(context: &Context, pods: &[String], claim: Option<&str>, node: Option<&str>) -> usize {
     let subjects = pods.iter().filter_map(|pod| pod_subject(context, pod));
     subjects.map(|pod| context.events.tell(Event::nominated(&pod, claim, node))).count()
 }
 
-/// The pod `namespace/name`; none if it is gone meanwhile, or was never more than room to keep.
+/// The pod `namespace/name`; none if it is gone or stands for a buffer.
 pub(crate) fn pod_subject(context: &Context, pod: &str) -> Option<Subject> {
     let (namespace, name) = pod.split_once('/')?;
     let key = Key::new(Some(namespace), name);
     context.cache.read(|world| world.pods.get(&key).map(|pod| Subject::of(&**pod)))
 }
 
-/// Pods that wait for reserved capacity wait silently.
+/// Whether the pod waits for reserved capacity: such pods get no event.
 fn waits_for_reservation(unplaced: &Unplaced) -> bool {
     has_reason(unplaced, ReasonId::WaitingReservation)
 }
 
-/// Pods whose lists are too long for a pass are told so: they may wait for ever.
+/// Whether a pod's lists are too long for a pass. It gets an event, because it may wait for ever.
 fn is_too_much_work(unplaced: &Unplaced) -> bool {
     has_reason(unplaced, ReasonId::WaitingWork)
 }

@@ -1,13 +1,13 @@
-//! How the last few instances of a pool ended.
+//! The last outcomes of a pool's instances.
 
 use std::collections::VecDeque;
 
-/// How many outcomes are remembered.
+/// How many outcomes are remembered. The value is Karpenter's.
 const REMEMBERED: usize = 4;
-/// How many failures among them make a pool unhealthy: half of them.
+/// How many failures make a pool unhealthy: half of them. The value is Karpenter's.
 const TOO_MANY: usize = 2;
 
-/// How an instance ended: with a node, or without.
+/// The outcome of an instance: with or without a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Its node has joined.
@@ -19,30 +19,30 @@ pub enum Outcome {
 /// Why a node did not join.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Failure {
-    /// For programs.
+    /// The reason, in one word.
     pub reason: String,
-    /// For people.
+    /// The message.
     pub message: String,
 }
 
-/// How a pool is doing.
+/// The health of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// Nothing is known, or not enough.
+    /// There are too few outcomes.
     Unknown,
-    /// Instances join.
+    /// Instances register.
     Healthy,
-    /// Too many do not, the last one for this reason.
+    /// Too many instances fail; the last one failed for this reason.
     Unhealthy(Failure),
 }
 
-/// The last outcomes of a pool, oldest first, each with the claim that told it.
+/// The last outcomes of a pool, oldest first, each with the claim's UID.
 #[derive(Debug, Clone, Default)]
 pub struct Outcomes(VecDeque<(String, Outcome)>);
 
 impl Outcomes {
-    /// Remembers one more. What a claim tells twice counts once: whoever was interrupted after
-    /// telling tells again.
+    /// Adds an outcome. Each claim counts once, because an interrupted process may report an
+    /// outcome again.
     pub fn insert(&mut self, claim: &str, outcome: Outcome) {
         if !claim.is_empty() && self.0.iter().any(|known| known.0 == claim && known.1 == outcome) {
             return;
@@ -53,8 +53,8 @@ impl Outcomes {
         self.0.push_back((claim.to_owned(), outcome));
     }
 
-    /// What follows from them. A single failure says nothing for itself: it takes an instance that
-    /// joined to call a pool healthy.
+    /// The health that follows. One failure alone proves nothing, and a pool is healthy only after
+    /// an instance has registered.
     pub fn health(&self) -> Health {
         let failures = self.0.iter().filter_map(|(_, outcome)| match outcome {
             Outcome::Joined => None,

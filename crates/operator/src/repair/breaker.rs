@@ -5,7 +5,8 @@ use joiner_core::disruption::{NodeCount, NotANodeCount};
 
 use crate::{claims::name, marks::REPAIR_MAX_UNHEALTHY};
 
-/// How many nodes of a pool, or of the cluster, may be unhealthy where nobody says otherwise.
+/// How many nodes of a pool, or of the cluster, may be unhealthy by default. The value is
+/// Karpenter's.
 pub const MAX_UNHEALTHY: NodeCount = NodeCount::Percent(20);
 
 /// What a pool's annotation says, if it is there; or what is wrong with it.
@@ -30,7 +31,7 @@ pub struct Breaker {
     pub of_pool: bool,
     /// How many there are.
     pub nodes: usize,
-    /// How many of them have a condition that is not tolerated for ever.
+    /// The number of nodes with a condition that is tolerated only for a time.
     pub unhealthy: usize,
     /// How many of them may have one.
     pub max: NodeCount,

@@ -1,4 +1,4 @@
-//! Which conditions of a node are not tolerated for ever.
+//! The node conditions that are tolerated only for a time.
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_cloud::RepairPolicy;
@@ -31,7 +31,7 @@ pub fn due(node: &Node, policies: &[RepairPolicy]) -> Option<Due> {
     dues.min_by_key(|due| due.at)
 }
 
-/// Whether a node has a condition that is not tolerated for ever.
+/// Whether a node has a condition that is tolerated only for a time.
 pub fn is_unhealthy(node: &Node, policies: &[RepairPolicy]) -> bool {
     matching(node, policies).next().is_some()
 }

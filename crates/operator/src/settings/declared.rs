@@ -5,7 +5,7 @@
 use joiner_settings::{Setting, settings};
 
 settings! {
-    /// What planning goes by, in a controller and on a desk.
+    /// The planning settings, for the controller and for commands.
     PLANNER:
     PREFERENCE_POLICY "preference-policy" "POLICY" "Respect"
         "What to do with things pods prefer: Respect (as long as possible) or Ignore";
@@ -20,8 +20,8 @@ settings! {
 }
 
 settings! {
-    /// What planning goes by about instances of all clouds. What a cloud says about the types of its
-    /// instances is listed before these, and what it has instead of these after them.
+    /// The planning settings about instances of all clouds. A cloud's settings for its types come
+    /// before these, and its replacements after them.
     INSTANCES:
     CPU_REQUESTS "cpu-requests" "MILLICORES" "1000"
         "Accepted for Karpenter's sake: what the process does at once does not depend on it";
@@ -43,7 +43,7 @@ pub fn planner() -> impl Iterator<Item = &'static Setting> {
 }
 
 settings! {
-    /// What only a controller goes by.
+    /// The settings of the controller only.
     CONTROLLER:
     PROVIDERS "providers" "NAMES" ""
         "Providers that are on, separated by commas; without it those whose endpoint is set, or KWOK's";

@@ -1,18 +1,18 @@
-//! What instances join their cluster with, as far as the user says it for all classes.
+//! How instances join their cluster, as far as it is set for all classes.
 
 use joiner_cloud::bootstrap::{Distro, Secret, token::MintTokens};
 use joiner_settings::Reader;
 
 use super::declared;
 
-/// What instances join their cluster with. What is left out is found out, or reported class by class.
+/// How instances join their cluster. Unset values are detected, or reported for each class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Joining {
-    /// What the cluster is called: its instances are named and marked after it.
+    /// The cluster's name, which instance names and marks contain.
     pub cluster_name: Option<String>,
     /// Where instances join.
     pub endpoint: Option<String>,
-    /// What they join with.
+    /// The token.
     pub token: Option<Secret<String>>,
     /// How they join.
     pub distro: Option<Distro>,

@@ -1,8 +1,8 @@
-//! What a controller plans by, for those who plan beside it.
+//! The controller's planning settings, published for commands that plan like it.
 //!
-//! A controller writes it into the annotation of its lease: whoever may see the lease may see it, and
-//! it is there for as long as the controller acts. Only settings of planning are in it, and only
-//! those that differ from their defaults; none of them is secret.
+//! The controller writes them into an annotation of its lease, where they last as long as its
+//! leadership. Only planning settings that differ from their defaults are included; none of them is
+//! secret.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ pub const ANNOTATION: &str = "joiner.sh/settings";
 /// Settings that a controller has published.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Published {
-    /// Who plans by them. Another holder of the lease leaves the annotation as it is, and knows
-    /// nothing of it.
+    /// The controller that uses them. After a change of holder the annotation may belong to the
+    /// previous one.
     holder: String,
     /// Texts by the names of their flags.
     settings: BTreeMap<String, String>,
@@ -29,11 +29,11 @@ pub struct Published {
 pub struct Found {
     /// `namespace/name` of the lease.
     pub lease: String,
-    /// What differs from the defaults.
+    /// The values that differ from their defaults.
     pub values: Values,
 }
 
-/// Those of some settings that were given and differ from their defaults.
+/// Those of the given settings that differ from their defaults.
 pub fn given(
     values: &Values,
     settings: impl IntoIterator<Item = &'static Setting>,
@@ -44,7 +44,7 @@ pub fn given(
 }
 
 impl Published {
-    /// What a process publishes.
+    /// The published settings of a process.
     pub fn by(holder: &str, settings: &BTreeMap<String, String>) -> Self {
         Self { holder: holder.to_owned(), settings: settings.clone() }
     }
@@ -54,8 +54,8 @@ impl Published {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What the holder of a lease has published in it. Settings that are not among `known` are left
-    /// out.
+    /// The settings that the holder of a lease has published. Settings that are not among `known`
+    /// are left out.
     fn in_lease(lease: &Lease, known: &[&'static Setting]) -> Option<Found> {
         let text = lease.metadata.annotations.as_ref()?.get(ANNOTATION)?;
         let published: Self = serde_json::from_str(text).ok()?;
@@ -75,9 +75,10 @@ impl Published {
     }
 }
 
-/// Looks for the settings of the controller that runs in a cluster, by the name of its lease, as far as
-/// they are `known`: those that a command can plan by. None where no controller has published any,
-/// where several have, or where the API server does not answer. An error says that leases may not be listed, in the server's words.
+/// Finds the planning settings of the controller that runs in a cluster, by the name of its lease.
+/// Only `known` settings are returned. None if no controller or several have published settings, or
+/// if the API server does not answer. An error contains the API server's message when leases may
+/// not be listed.
 pub async fn find(
     client: &Client,
     lease: &str,

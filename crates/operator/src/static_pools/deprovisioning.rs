@@ -17,13 +17,13 @@ use crate::{
 
 /// Why a claim is removed, as metrics call it.
 const REASON: &str = "overprovisioned";
-/// When a pool is looked at again although nothing has happened to it.
+/// How often an unchanged pool is examined. The value is Karpenter's.
 const AGAIN: Duration = Duration::from_mins(1);
 /// How many claims are deleted at the same time.
 const AT_ONCE: usize = 20;
 
-/// Removes claims until a static pool has no more than it is to have. The pool's disruption budgets
-/// are about instances that the pool keeps, and do not count; what protects pods does.
+/// Removes claims until a static pool has its fixed number. The pool's disruption budgets do not
+/// apply to surplus claims; the protection of pods does.
 #[derive(Debug)]
 pub struct StaticDeprovisioning(pub Context);
 

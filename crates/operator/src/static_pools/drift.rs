@@ -17,8 +17,8 @@ fn annotation(pool: &NodePool) -> Option<&str> {
     pool.metadata.annotations.as_ref()?.get(STATIC_DRIFT).map(String::as_str)
 }
 
-/// Why drifted nodes of the pool stay although they should go, and what to do about it. A
-/// replacement comes before the node that it is for goes, so that the limit needs room for one more.
+/// Why drifted nodes of the pool stay, and the remedy. A replacement is created before its node is
+/// removed, so the limit needs room for one more.
 pub(super) fn blocked(pool: &NodePool, standings: &Standings) -> Option<String> {
     let drifted = standings.active.iter().filter(|claim| claim.holds(DRIFTED)).count();
     if let Some(value) = annotation(pool).filter(|value| *value != DELETE_FIRST) {

@@ -20,9 +20,9 @@ use crate::{
     world::{Change, Key, World},
 };
 
-/// When a pool is looked at again although nothing has happened to it.
+/// How often an unchanged pool is examined. The value is Karpenter's.
 const AGAIN: Duration = Duration::from_mins(1);
-/// The same for one whose limit has no room.
+/// The same for a pool at its limit. The value is Karpenter's.
 const AGAIN_AT_LIMIT: Duration = Duration::from_secs(30);
 /// How many claims are created at the same time.
 const AT_ONCE: usize = 20;
@@ -38,7 +38,7 @@ pub struct StaticProvisioning {
 }
 
 impl StaticProvisioning {
-    /// Makes claims within the limits of their pools, together with whoever else reserves room.
+    /// Creates claims within the limits of their pools; all creators share the reservations.
     pub fn new(context: Context, reservations: Reservations) -> Self {
         let creation = ClaimCreation::new(context.clone());
         Self { context, creation, reservations }

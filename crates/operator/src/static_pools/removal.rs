@@ -12,7 +12,7 @@ use crate::{
     world::World,
 };
 
-/// How much the removal of a claim would cost its pods. Those that cost less go first.
+/// The cost of a claim's removal for its pods. The cheapest are removed first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cost {
     /// There is no instance yet.
@@ -26,7 +26,7 @@ enum Cost {
 }
 
 impl Cost {
-    /// What the removal of a claim costs, with these pods on its node.
+    /// The cost of a claim's removal, with these pods on its node.
     fn of<'p>(
         claim: &NodeClaim,
         pods: impl Iterator<Item = &'p Pod> + Clone,
@@ -56,7 +56,8 @@ impl Cost {
     }
 }
 
-/// Which share of a claim's time is left, from 0 to 1. What goes soon anyway costs less.
+/// The remaining share of a claim's lifetime, from 0 to 1. A claim that expires soon is cheaper to
+/// remove.
 fn lifetime_left(claim: &NodeClaim, now: Timestamp) -> f64 {
     let whole = claim.spec.expire_after.as_ref().and_then(NillableDuration::nanos);
     let whole = whole.filter(|nanos| *nanos > 0);
@@ -67,7 +68,7 @@ fn lifetime_left(claim: &NodeClaim, now: Timestamp) -> f64 {
     ((whole - age) / whole).clamp(0.0, 1.0)
 }
 
-/// The claims that go, if so many are too many; what costs least first, of equals in order of name.
+/// The claims to remove if this many are surplus: the cheapest first, equal ones by name.
 pub(super) fn choose(
     world: &World,
     claims: &[Arc<NodeClaim>],

@@ -1,8 +1,7 @@
-//! Room within a pool's limit that somebody is about to use.
+//! Reserved room within a pool's limit.
 //!
-//! A claim counts against the limit once it is known. Between the decision to make one and the API
-//! server's answer it is only known here, so that several who decide at the same time stay within
-//! the limit together.
+//! A claim counts against the limit once it is cached. Between the decision and the API server's
+//! answer, only the reservation shows it. So concurrent creators stay within the limit together.
 
 use std::{
     collections::BTreeMap,
@@ -22,8 +21,8 @@ pub struct Reserved {
 }
 
 impl Reservations {
-    /// Room for so many claims of a pool, or for as many as its limit has room for. `claims` says
-    /// how many there are; it is asked while nobody else can reserve.
+    /// Reserves room for this many claims of a pool, or for as many as its limit allows. `claims`
+    /// returns their number; it is called under the lock.
     pub fn reserve(
         &self,
         pool: &str,

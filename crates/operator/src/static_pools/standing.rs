@@ -13,7 +13,7 @@ use crate::{
 /// How a claim of a static pool counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is one of those that the pool is to have.
+    /// It counts towards the pool's fixed number.
     Active,
     /// A command replaces it: its successor counts in its place as soon as there is one.
     PendingDisruption,
@@ -40,7 +40,7 @@ impl Standing {
 /// The claims of a pool, by how they stand.
 #[derive(Debug, Clone, Default)]
 pub struct Standings {
-    /// Those that the pool is to have.
+    /// The claims that count towards the pool's fixed number.
     pub active: Vec<Arc<NodeClaim>>,
     /// How many a command replaces.
     pub pending_disruption: u32,
@@ -68,15 +68,15 @@ impl Standings {
         u32::try_from(self.active.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many are to stay or are replaced by one that is.
+    /// The number of claims that stay or are being replaced.
     ///
-    /// COMPAT: upstream takes those that are replaced for missing once it makes any, and makes their
-    /// successors a second time.
+    /// COMPAT: upstream treats claims that are being replaced as missing when it creates any, and
+    /// so creates their replacements twice.
     pub fn kept(&self) -> u32 {
         self.active().saturating_add(self.pending_disruption)
     }
 
-    /// How many there are: what counts against the pool's limit.
+    /// The number of claims that count against the pool's limit.
     pub fn all(&self) -> u32 {
         self.kept().saturating_add(self.deleting)
     }

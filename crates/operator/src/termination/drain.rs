@@ -11,33 +11,33 @@ use crate::{
     pods::{Owner, forced_since, is_active, is_owned_by, is_waiting_eviction},
 };
 
-/// For how long a node is drained at least, even if it is empty: a scheduler that had not seen the
-/// taint may just have put a pod there.
+/// The shortest drain, even of an empty node: a scheduler that has not seen the taint may have just
+/// bound a pod there. The value is Karpenter's.
 const LEAST_TIME: SignedDuration = SignedDuration::from_secs(5);
 
-/// Pods that others need to run, whose deletion waits for those.
+/// The priority classes of pods that other pods depend on; these pods are deleted last.
 const CRITICAL_PRIORITY_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
-/// What to do to have a node's pods leave.
+/// The next action of a drain.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Drain {
-    /// How many pods the node waits for.
+    /// The number of pods that the node waits for.
     pub waiting: usize,
-    /// Those that are to leave now.
+    /// The pods to evict now.
     pub leave_now: Vec<Arc<Pod>>,
 }
 
-/// When pods leave: one group after the other, each when the one before is completely gone. Pods
-/// that others depend on leave after them.
+/// The drain order: each tier starts when the one before is completely gone. Pods that others
+/// depend on leave after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// What users run.
+    /// Ordinary pods.
     Workload,
-    /// What daemon sets run on every node.
+    /// DaemonSet pods.
     Daemon,
-    /// What the cluster needs to run.
+    /// Critical pods.
     CriticalWorkload,
-    /// What the cluster needs to run on every node.
+    /// Critical DaemonSet pods.
     CriticalDaemon,
 }
 
@@ -54,7 +54,7 @@ impl Tier {
     }
 }
 
-/// The pods that have to leave a node before it goes, in the order in which they do.
+/// The pods that must leave a node before its removal, in drain order.
 pub fn order<'p>(
     pods: impl IntoIterator<Item = &'p Arc<Pod>>,
     now: Timestamp,
@@ -66,11 +66,11 @@ pub fn order<'p>(
     tiers
 }
 
-/// What to do to have a node's pods leave: those whose time is over now, of any tier, and of the
-/// others the first tier that is still there.
+/// The next action of a drain: pods past their deadline leave now, whatever their tier. Of the
+/// others, the first remaining tier leaves.
 ///
-/// COMPAT: upstream does not count pods whose time is over as there, so that the next tier may leave
-/// a moment before they do.
+/// COMPAT: upstream treats pods past their deadline as gone, so the next tier may leave slightly
+/// earlier.
 pub fn decide<'p>(
     pods: impl IntoIterator<Item = &'p Arc<Pod>>,
     deadline: Option<Timestamp>,
@@ -90,7 +90,7 @@ pub fn decide<'p>(
     Drain { waiting, leave_now: leave_now.collect() }
 }
 
-/// Whether an empty node has been drained for long enough, if it was not found to be already.
+/// Whether an empty node has drained for long enough, unless the claim is already drained.
 pub fn lasted_long_enough(claim: &NodeClaim, now: Timestamp) -> bool {
     claim.holds(DRAINED)
         || claim.since(DRAINED).is_some_and(|since| now.duration_since(since) >= LEAST_TIME)

@@ -1,8 +1,7 @@
-//! Whether a node's volumes are detached, and how long to wait for it.
+//! Whether a node's volumes are detached, and how long to wait.
 //!
-//! An instance that is removed with volumes attached may take them along, or keep them from being
-//! attached elsewhere. Detaching them is the business of Kubernetes and of storage drivers; here
-//! one only waits.
+//! An instance that is removed with attached volumes may delete them, or block their attachment
+//! elsewhere. Kubernetes and the storage drivers detach them; this module only waits.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +18,7 @@ use crate::{
     world::{Kept, Key, World},
 };
 
-/// What a claim says while its node waits.
+/// The condition's reason while the node waits.
 const AWAITING: &str = "AwaitingVolumeDetachment";
 
 /// The attachments that a node waits for, by name.
@@ -27,7 +26,7 @@ const AWAITING: &str = "AwaitingVolumeDetachment";
 pub struct Attached(pub Vec<String>);
 
 impl Attached {
-    /// The attachments of a node, but not those of pods that stay until the end.
+    /// The attachments of a node, except those of pods that stay until the end.
     pub fn of(world: &World, node: &str, now: Timestamp) -> Self {
         let stay = world.pods_on(node).filter(|pod| !is_drainable(pod, now));
         let kept: BTreeSet<&str> = stay.flat_map(|pod| volumes_of(world, pod)).collect();
@@ -38,13 +37,13 @@ impl Attached {
         Self(attachments.map(|attachment| attachment.key().to_string()).collect())
     }
 
-    /// Whether there is nothing to wait for.
+    /// Whether no attachment is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The persistent volumes of a pod. A claim that is not there has none.
+/// The persistent volumes of a pod. A missing claim has none.
 fn volumes_of<'w>(world: &'w World, pod: &Pod) -> Vec<&'w str> {
     let Some(spec) = &pod.spec else { return Vec::new() };
     let identity = pod.identity();
@@ -54,24 +53,24 @@ fn volumes_of<'w>(world: &'w World, pod: &Pod) -> Vec<&'w str> {
     claims.filter_map(|claim| claim.spec.as_ref()?.volume_name.as_deref()).collect()
 }
 
-/// What has become of a node's volumes.
+/// The state of a node's volumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detachment {
-    /// None is attached any more.
+    /// All are detached.
     Done,
-    /// Some are.
+    /// Some are attached.
     Waits,
-    /// Some are, and nobody waits for them any longer.
+    /// Some are attached, but the wait is over.
     GivenUp {
-        /// Why, in a word for programs.
+        /// The condition's reason.
         reason: &'static str,
     },
-    /// Some are, and how long to wait for them cannot be read.
+    /// Some are attached, and the timeout is unreadable.
     TimeoutUnreadable(String),
 }
 
 impl Detachment {
-    /// Says in a claim what has become of its node's volumes.
+    /// Writes the state into the claim's condition.
     pub fn write(&self, claim: &mut NodeClaim, now: Timestamp) {
         let mut conditions = claim.conditions_mut(now);
         match self {
@@ -86,7 +85,7 @@ impl Detachment {
     }
 }
 
-/// Whether to wait for volumes to be detached, by what was decided before and by the time.
+/// Whether to wait for detachment, given the claim's condition and the time.
 pub fn decide(
     attached: &Attached,
     claim: &NodeClaim,
@@ -113,7 +112,7 @@ pub fn decide(
     }
 }
 
-/// For how long nodes of a class wait for volumes to be detached; none for as long as it takes.
+/// How long nodes of a class wait for detachment; none without a limit.
 fn timeout(class: &NodeClass) -> Result<Option<SignedDuration>, String> {
     let Some(text) = class.annotations.get(VOLUME_DETACH_TIMEOUT) else { return Ok(None) };
     match text.parse::<Duration>() {

@@ -1,4 +1,4 @@
-//! How many pods each workload will have, and what they are like.
+//! The number of pods of each workload, and their template.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A world that many share.
+//! A world that several tasks share.
 
 use std::{
     fmt,
@@ -9,11 +9,11 @@ use joiner_cloud::ProviderIds;
 
 use super::{Change, Intended, Kept, Key, World, table::Part};
 
-/// Who is told of changes, while nobody else can change anything: what is seen then is what the
-/// change led to.
+/// A listener for changes. It is called under the lock, so it sees the world exactly as the change
+/// left it.
 type Listener = Box<dyn Fn(&World, &Change) + Send>;
 
-/// A world that feeds fill and controllers read. Clones are the same.
+/// A world that feeds fill and controllers read. Clones share the same world.
 #[derive(Clone, Default)]
 pub struct Cache(Arc<Mutex<Shared>>);
 
@@ -40,28 +40,28 @@ impl fmt::Debug for Cache {
 }
 
 impl Cache {
-    /// A cache of a cluster whose provider ids are compared so.
+    /// An empty cache with these rules to compare provider IDs.
     pub fn comparing(ids: ProviderIds) -> Self {
         let shared = Shared { world: World::comparing(ids), ..Shared::default() };
         Self(Arc::new(Mutex::new(shared)))
     }
 
-    /// Looks at the world. Nothing changes meanwhile, so the look must be short.
+    /// Reads the world under the lock. The closure must be short: it blocks every change.
     pub fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
         look(&self.lock().world)
     }
 
-    /// Takes note of what this process has decided.
+    /// Records decisions of this process.
     pub fn intend(&self, decide: impl FnOnce(&mut Intended)) {
         decide(&mut self.lock().world.intended);
     }
 
-    /// Tells somebody of every change from now on.
+    /// Calls the listener for every change from now on.
     pub fn listen(&self, listener: impl Fn(&World, &Change) + Send + 'static) {
         self.lock().listeners.push(Box::new(listener));
     }
 
-    /// Looks at the world, and tells somebody of every change since that look.
+    /// Reads the world, and calls the listener for every change after that read.
     pub fn listen_after(
         &self,
         look: impl FnOnce(&World),
@@ -72,12 +72,12 @@ impl Cache {
         shared.listeners.push(Box::new(listener));
     }
 
-    /// Tells of something that has changed outside of the cluster.
+    /// Passes a note from a cloud to the listeners.
     pub(crate) fn announce(&self, change: &Change) {
         self.lock().tell(Some(change));
     }
 
-    /// One of our own writes was answered with this object.
+    /// Stores the API server's answer to a write of this process.
     pub fn wrote<T: Kept>(&self, object: T) {
         let shared = &mut *self.lock();
         let Some((old, new)) = T::table_mut(&mut shared.world).put_own(object) else { return };
@@ -86,45 +86,46 @@ impl Cache {
         shared.tell(Some(&change));
     }
 
-    /// One of our own writes was answered with the last there is to see of this object.
+    /// Removes an object: the API server answered its deletion with this last state.
     pub(crate) fn ended<T: Kept>(&self, last: &T) {
         self.removed::<T>(&last.key(), last.identity().version);
     }
 
-    /// The API server says that there is no such object any more.
+    /// Removes an object that the API server reports as not found.
     pub fn gone<T: Kept>(&self, key: &Key) {
         let shared = &mut *self.lock();
         let change = shared.world.remove::<T>(key, u64::MAX);
         shared.tell(change.as_ref());
     }
 
-    /// Objects of this kind that only our own writes tell of: no watch has confirmed them yet.
+    /// Objects of this kind that only a write of this process has shown: no watch has confirmed
+    /// them yet.
     pub fn unconfirmed<T: Kept>(&self) -> Vec<Key> {
         self.read(|world| T::table(world).unconfirmed().cloned().collect())
     }
 
-    /// Objects of this kind that are there and cannot be read: each by its name, with the field and
-    /// the remedy.
+    /// Unreadable objects of this kind: each by name, with the field and the remedy.
     pub fn unreadable<T: Kept>(&self) -> Vec<String> {
         self.read(|world| T::table(world).unreadable().map(str::to_owned).collect())
     }
 
-    /// A watch tells of an object; answers whether it can be read now and could not before.
+    /// Stores an object from a watch; returns whether it was unreadable before.
     pub(super) fn put<T: Kept>(&self, object: T, initial: bool) -> bool {
         self.change::<T>(|world| world.put(object, initial))
     }
 
-    /// A watch tells of an object that cannot be read.
+    /// Records an unreadable object from a watch.
     pub(super) fn put_unreadable<T: Kept>(&self, key: Key, version: u64, why: String) {
         T::table_mut(&mut self.lock().world).put_unreadable(key, version, why);
     }
 
-    /// A watch tells that an object is gone; answers whether it is one that could not be read.
+    /// Removes an object that a watch reports as deleted; returns whether it was unreadable.
     pub(super) fn removed<T: Kept>(&self, key: &Key, version: u64) -> bool {
         self.change::<T>(|world| world.remove::<T>(key, version))
     }
 
-    /// Changes the world and tells of it; answers whether fewer objects cannot be read than before.
+    /// Changes the world and calls the listeners; returns whether fewer objects are unreadable than
+    /// before.
     fn change<T: Kept>(&self, change: impl FnOnce(&mut World) -> Option<Change>) -> bool {
         let shared = &mut *self.lock();
         let before = T::table(&shared.world).unreadable().len();

@@ -1,4 +1,4 @@
-//! Watches that keep the world up to date.
+//! The feeds: one watch for each kind, which keeps the cache up to date.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -23,19 +23,20 @@ use crate::{
     validate::Invalid,
 };
 
-/// How long a broken watch waits before it tries again, at first and at most.
+/// How long a broken watch waits before the next try, at first and at most. These are the values of
+/// client-go's reflector.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
 
-/// Which kinds are needed beyond those that always are.
+/// The optional kinds that are needed.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// The classes of the providers that are on.
+    /// The class kinds of the enabled clouds.
     pub classes: Vec<ClassKind>,
-    /// What default spreading looks at: services and what owns pods.
+    /// The kinds of default topology spreading: services and the owners of pods.
     pub default_spread: bool,
-    /// Overlays.
+    /// `NodeOverlay` objects.
     pub overlays: bool,
-    /// Buffers, and what they refer to.
+    /// Capacity buffers, and the objects that they refer to.
     pub buffers: bool,
 }
 
@@ -59,13 +60,13 @@ impl Wanted {
             "ReplicaSet" | "StatefulSet" => self.default_spread || self.buffers,
             "Deployment" | "PodTemplate" | "CapacityBuffer" => self.buffers,
             "NodeOverlay" => self.overlays,
-            // Jobs and priority classes: whatever matters of them is in their pods.
+            // Jobs and priority classes: the fields that matter are already in their pods.
             _ => false,
         }
     }
 }
 
-/// The feeds of all kinds that are wanted; each runs until it is dropped.
+/// The feeds of all needed kinds; each runs until it is dropped.
 pub fn feed_all(
     client: &Client,
     cache: &Cache,
@@ -109,7 +110,7 @@ impl Feeder {
         let class = *class;
         let key = move |head: &Head| class_key(class.group, class.kind, &head.name);
         let read = move |text: &RawValue| Ok(node_class(&class, text.decode()?));
-        // All kinds of classes share one table.
+        // All class kinds share one table.
         let part = Part::of(&class_key(class.group, class.kind, ""));
         self.run(class.plural.to_owned(), objects::Resource::of_class(&class), part, key, read);
     }
@@ -144,11 +145,11 @@ impl Feeder {
     }
 }
 
-/// How long to wait after failures.
+/// The backoff of one watch.
 #[derive(Debug)]
 struct Patience {
     next: Duration,
-    /// When the last failure was, by the running time of the clock.
+    /// The running time of the clock at the last failure.
     last: Duration,
 }
 
@@ -159,8 +160,8 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// How long to wait after a failure now. One that comes long after the others is the first of
-    /// its own trouble.
+    /// How long to wait after a failure now. A failure long after the previous one starts again
+    /// with the shortest wait.
     fn after_failure(&mut self, now: Duration) -> Duration {
         if now.saturating_sub(self.last) > 2 * BACKOFF.1 {
             self.next = BACKOFF.0;
@@ -172,18 +173,18 @@ impl Patience {
     }
 }
 
-/// Keeps what is told of one kind.
+/// Writes the events of one kind into the cache.
 struct Keeper<K, R> {
     cache: Cache,
     feeds: Feeds,
     plural: String,
     resource: objects::Resource,
-    /// What its lists have of the table of its kind.
+    /// The part of the kind's table that its lists cover.
     part: Part,
-    /// By what an object is found.
+    /// The function that returns an object's key.
     key: K,
     read: R,
-    /// How many lists were whole.
+    /// The number of complete lists.
     lists: u64,
 }
 
@@ -236,7 +237,7 @@ where
     }
 }
 
-/// An object that cannot be read: which field is at fault, and what to do.
+/// Why an object cannot be read: the field, and the remedy.
 fn unreadable(resource: &objects::Resource, head: &Head, invalid: &Invalid) -> String {
     let objects::Resource { kind, name: resource, .. } = resource;
     let Head { namespace, name, .. } = head;
@@ -256,7 +257,7 @@ struct Feed {
     clock: Clock,
     feeds: Feeds,
     plural: String,
-    /// What roles call the kind.
+    /// The resource name of the kind in RBAC rules.
     resource: String,
 }
 
@@ -271,7 +272,8 @@ impl Feed {
         loop {
             let failure = watch
                 .follow(&mut |told| {
-                    // A list may break off, and what it has not come to is as old as it was.
+                    // A list may be interrupted: objects that it has not reached yet keep their old
+                    // state.
                     let is_up_to_date = !matches!(told, Told::ListBegins | Told::Listed(_));
                     keeper.take(told);
                     if is_up_to_date && missing.take().is_some() {
@@ -286,7 +288,8 @@ impl Feed {
 
     fn complain(&self, failure: &Failure, known: &mut Option<NotReady>) {
         if let Failure::Cut(error) = failure {
-            // Nothing is missing before the next one cannot be begun.
+            // A broken watch alone is not a failure: readiness changes only if the next one cannot
+            // start.
             tracing::debug!(resource = self.plural, %error, "a watch broke and is begun again");
             return;
         }
@@ -301,7 +304,7 @@ impl Feed {
     }
 }
 
-/// What stands in the way of a watch, and what to do about it.
+/// Why a watch fails, and the remedy.
 fn why(resource: &str, failure: &Failure) -> NotReady {
     let refused = |verb: &str, status: &kube::core::Status| match status.code {
         403 => NotReady::Forbidden { verb: verb.to_owned(), resource: resource.to_owned() },
@@ -324,7 +327,7 @@ fn why(resource: &str, failure: &Failure) -> NotReady {
     }
 }
 
-/// A provider's settings, of whatever kind.
+/// The part of a class object that every class kind has.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ClassText {
     metadata: ObjectMeta,
@@ -334,7 +337,7 @@ pub(crate) struct ClassText {
     status: Value,
 }
 
-/// Settings of a kind of class.
+/// The class object of a class kind.
 pub(crate) fn node_class(class: &ClassKind, text: ClassText) -> NodeClass {
     let ClassText { metadata, spec, status } = text;
     NodeClass {

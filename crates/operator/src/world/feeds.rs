@@ -1,4 +1,4 @@
-//! How well each kind is known.
+//! The state of each watch.
 
 use std::{
     collections::BTreeMap,
@@ -10,18 +10,18 @@ use tokio::sync::{Notify, futures::Notified};
 
 use crate::probes::NotReady;
 
-/// How well one kind is known.
+/// The state of one kind's watch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FeedState {
-    /// Whether a whole list has arrived.
+    /// Whether a complete list has arrived.
     pub synced: bool,
-    /// What stands in the way now, and what to do about it.
+    /// Why the watch fails now, and the remedy.
     pub missing: Option<NotReady>,
-    /// Objects that are there and cannot be read, each with its field and the remedy.
+    /// Unreadable objects, each with the field and the remedy.
     pub unreadable: Vec<String>,
 }
 
-/// How well each kind is known. Clones are the same.
+/// The state of each watch. Clones share the same state.
 #[derive(Debug, Clone, Default)]
 pub struct Feeds(Arc<FeedStates>);
 
@@ -32,23 +32,23 @@ struct FeedStates {
 }
 
 impl Feeds {
-    /// Every feed by the plural of its kind.
+    /// The state of every feed, by the plural of its kind.
     pub fn states(&self) -> BTreeMap<String, FeedState> {
         self.lock().clone()
     }
 
-    /// Whether every kind was listed once.
+    /// Whether every kind was listed at least once.
     pub fn synced(&self) -> bool {
         self.lock().values().all(|state| state.synced)
     }
 
-    /// What stands in the way of knowing one of these kinds.
+    /// The first reason why one of these kinds is not up to date.
     pub fn missing_of(&self, plurals: &[&str]) -> Option<NotReady> {
         let states = self.lock();
         plurals.iter().find_map(|plural| states.get(*plural)?.missing.clone())
     }
 
-    /// Waits until every kind was listed once.
+    /// Waits until every kind was listed at least once.
     pub async fn when_synced(&self) {
         loop {
             let mut changed = pin!(self.0.changed.notified());
@@ -60,7 +60,7 @@ impl Feeds {
         }
     }
 
-    /// Waits until something about them has changed.
+    /// Waits until a state changes.
     pub fn changed(&self) -> Notified<'_> {
         self.0.changed.notified()
     }

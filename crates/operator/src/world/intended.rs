@@ -1,10 +1,10 @@
-//! What this process has decided about instances and no object tells yet.
+//! Decisions of this process about instances that no object shows yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-/// What this process has decided about instances and no object tells yet.
+/// Decisions of this process about instances that no object shows yet.
 #[derive(Debug, Default)]
 pub struct Intended {
     leaving: BTreeSet<String>,
@@ -12,36 +12,36 @@ pub struct Intended {
 }
 
 impl Intended {
-    /// Names of claims that commands remove and whose replacements are there: their pods need
-    /// places elsewhere, which a plan must not make twice.
+    /// Names of claims that commands remove, once their replacements exist. Their pods need other
+    /// places, and the replacements already provide those.
     pub fn leaving(&self) -> &BTreeSet<String> {
         &self.leaving
     }
 
-    /// A claim is about to be deleted.
+    /// Marks a claim as about to be deleted.
     pub fn leave(&mut self, claim: &str) {
         self.leaving.insert(claim.to_owned());
     }
 
-    /// A claim stays after all, or its own object tells by now that it leaves.
+    /// Removes the mark: the claim stays, or its own object shows that it leaves.
     pub fn forget(&mut self, claim: &str) {
         self.leaving.remove(claim);
     }
 
-    /// Pods are expected on an instance until then. It goes by the name of its node, or by its claim's
-    /// while there is none.
+    /// Nominates an instance: pods are expected on it until this time. The key is the node's name,
+    /// or the claim's name while there is no node.
     pub fn nominate(&mut self, instance: &str, until: Timestamp) {
         let known = self.nominated.entry(instance.to_owned()).or_insert(until);
         *known = until.max(*known);
     }
 
-    /// Instances on which pods are expected at a moment, and until when.
+    /// The instances that are nominated at `now`, each with the end of its nomination.
     pub fn nominated(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
         let expected = self.nominated.iter().filter(|(_, until)| **until > now);
         expected.map(|(instance, until)| (instance.clone(), *until)).collect()
     }
 
-    /// Forgets what is over.
+    /// Removes nominations that have ended.
     pub fn tidy(&mut self, now: Timestamp) {
         self.nominated.retain(|_, until| *until > now);
     }

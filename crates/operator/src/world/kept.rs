@@ -1,33 +1,33 @@
-//! What every kept kind can say of itself.
+//! The trait of every cached kind.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
 use super::{Change, Diff, Key, Table, World};
 
-/// A kind whose objects are kept.
+/// A kind whose objects are cached.
 pub trait Kept: std::fmt::Debug + Send + Sync + Sized + 'static {
-    /// What objects of this kind are called.
+    /// The kind's name.
     const KIND: &'static str;
-    /// What they are called in URLs.
+    /// The kind's plural, as in URLs.
     const PLURAL: fn() -> String;
 
-    /// Where they are kept.
+    /// The kind's table.
     fn table(world: &World) -> &Table<Self>;
 
-    /// Where they are kept.
+    /// The kind's table, to be changed.
     fn table_mut(world: &mut World) -> &mut Table<Self>;
 
-    /// What is told when one of them changes.
+    /// The change that listeners receive for an object of this kind.
     fn change(diff: Diff<Self>) -> Change;
 
-    /// The object without what nothing here depends on.
+    /// The object without the fields that no decision depends on.
     fn slim(self) -> Self;
 
-    /// Its name and version.
+    /// The object's name and version.
     fn identity(&self) -> Identity<'_>;
 
-    /// What tells it apart from others of its kind.
+    /// The object's key within its kind.
     fn key(&self) -> Key {
         let identity = self.identity();
         Key::new(identity.namespace, identity.name)
@@ -46,7 +46,7 @@ pub struct Identity<'o> {
 }
 
 impl<'o> Identity<'o> {
-    /// What an object's metadata says.
+    /// Reads the name and version from an object's metadata.
     pub fn of(metadata: &'o ObjectMeta) -> Self {
         Self {
             namespace: metadata.namespace.as_deref(),
@@ -56,13 +56,13 @@ impl<'o> Identity<'o> {
     }
 }
 
-/// A resource version as a number: since Kubernetes 1.35 versions of one kind may be compared, and
-/// they always could be on etcd.
+/// The resource version as a number. Since Kubernetes 1.35 the versions of one kind are comparable;
+/// on etcd they always were.
 pub(super) fn version(text: Option<&str>) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// Who last wrote which field is of no interest here, and takes more room than the rest.
+/// Removes `managedFields`: no decision depends on it, and it is larger than the rest.
 pub(super) fn without_managed_fields<T: Resource>(mut object: T) -> T {
     object.meta_mut().managed_fields = None;
     object

@@ -8,12 +8,12 @@ use std::{
 
 use super::Kept;
 
-/// What tells objects of one kind apart: `namespace/name`, or the name alone.
+/// The key of an object within its kind: `namespace/name`, or the name alone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Box<str>);
 
 impl Key {
-    /// The key of an object.
+    /// The key of an object with this namespace and name.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace.filter(|namespace| !namespace.is_empty()) {
             Some(namespace) => Self(format!("{namespace}/{name}").into()),
@@ -21,12 +21,12 @@ impl Key {
         }
     }
 
-    /// The key of an object of the whole cluster.
+    /// The key of a cluster-scoped object.
     pub fn cluster(name: &str) -> Self {
         Self::new(None, name)
     }
 
-    /// The namespace, if the object has one.
+    /// The namespace, if the object is namespaced.
     pub fn namespace(&self) -> Option<&str> {
         self.0.rsplit_once('/').map(|(namespace, _)| namespace)
     }
@@ -49,17 +49,17 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What of a table one list has.
+/// The part of a table that one list covers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
-    /// Everything.
+    /// All objects.
     Whole,
-    /// What is in this namespace. Kinds that share a table have one each.
+    /// The objects of this namespace. Kinds that share a table use one namespace each.
     Namespace(Box<str>),
 }
 
 impl Part {
-    /// The part that this key is in.
+    /// The part that contains this key.
     pub(super) fn of(key: &Key) -> Self {
         key.namespace().map_or(Self::Whole, |namespace| Self::Namespace(namespace.into()))
     }
@@ -72,14 +72,13 @@ impl Part {
     }
 }
 
-/// The objects of one kind, in order of their keys.
+/// The objects of one kind, ordered by key.
 #[derive(Debug)]
 pub struct Table<T> {
     objects: BTreeMap<Key, Entry<T>>,
-    /// Objects that are there and cannot be read. What was known of them before is still in
-    /// `objects`: they are not gone.
+    /// Unreadable objects. `objects` keeps their last readable state, because they still exist.
     unreadable: BTreeMap<Key, Unreadable>,
-    /// Objects that lists under way have told of, by what they list.
+    /// Objects that running lists have returned so far, by the part that the list covers.
     listed: BTreeMap<Part, BTreeSet<Key>>,
 }
 
@@ -93,7 +92,8 @@ struct Unreadable {
 struct Entry<T> {
     object: Arc<T>,
     version: u64,
-    /// Whether only our own write tells of it: a list that does not have it may be older.
+    /// Whether only a write of this process has shown the object. A list without it may be older
+    /// than that write.
     own: bool,
 }
 
@@ -104,60 +104,59 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Kept> Table<T> {
-    /// The object of this key.
+    /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Arc<T>> {
         self.objects.get(key).map(|entry| &entry.object)
     }
 
-    /// The object of the whole cluster that has this name.
+    /// The cluster-scoped object with this name.
     pub fn named(&self, name: &str) -> Option<&Arc<T>> {
         self.get(&Key::cluster(name))
     }
 
-    /// The version of an object that was last seen.
+    /// The last version of an object that was seen.
     pub fn version(&self, key: &Key) -> Option<u64> {
         self.objects.get(key).map(|entry| entry.version)
     }
 
-    /// All objects, in order of their keys.
+    /// All objects, ordered by key.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Arc<T>> {
         self.objects.values().map(|entry| &entry.object)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether there is no object.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// Why objects that are there cannot be read: each by its name, with the field and the remedy.
+    /// Why objects are unreadable: each by name, with the field and the remedy.
     pub fn unreadable(&self) -> impl ExactSizeIterator<Item = &str> {
         self.unreadable.values().map(|unreadable| unreadable.why.as_str())
     }
 
-    /// Why the object of this key cannot be read; none if it can be, or is not there.
+    /// Why the object with this key is unreadable; none if it is readable or absent.
     pub fn why_unreadable(&self, key: &Key) -> Option<&str> {
         self.unreadable.get(key).map(|unreadable| unreadable.why.as_str())
     }
 
-    /// Objects that only our own writes tell of.
+    /// Objects that only writes of this process have shown.
     pub(super) fn unconfirmed(&self) -> impl Iterator<Item = &Key> {
         self.objects.iter().filter(|(_, entry)| entry.own).map(|(key, _)| key)
     }
 
-    /// Takes an object that a watch or a list tells of; answers what was known before and what is
-    /// known now, if it is news.
+    /// Stores an object from a watch or a list; returns its previous and new state if it is newer.
     pub(super) fn put(&mut self, object: T) -> Option<(Option<Arc<T>>, Arc<T>)> {
         let key = object.key();
         self.was_listed(&key);
         self.take(key, object, false)
     }
 
-    /// Takes an object that one of our own writes was answered with.
+    /// Stores the API server's answer to a write of this process.
     pub(super) fn put_own(&mut self, object: T) -> Option<(Option<Arc<T>>, Arc<T>)> {
         let own = !self.objects.contains_key(&object.key());
         self.take(object.key(), object, own)
@@ -178,7 +177,7 @@ impl<T: Kept> Table<T> {
         Some((old, object))
     }
 
-    /// Takes note of an object that is there and cannot be read.
+    /// Records an unreadable object.
     pub(crate) fn put_unreadable(&mut self, key: Key, version: u64, why: String) {
         self.was_listed(&key);
         if self.version(&key).is_none_or(|known| known < version) {
@@ -186,7 +185,7 @@ impl<T: Kept> Table<T> {
         }
     }
 
-    /// Forgets an object, unless a newer one of its name is known.
+    /// Removes an object, unless the table has a newer object of the same name.
     pub(super) fn remove(&mut self, key: &Key, version: u64) -> Option<Arc<T>> {
         self.unreadable.retain(|other, unreadable| other != key || unreadable.version > version);
         let known = self.objects.get(key)?;
@@ -196,13 +195,13 @@ impl<T: Kept> Table<T> {
         self.objects.remove(key).map(|entry| entry.object)
     }
 
-    /// From now on objects of a part are listed; what the list does not have of it is gone.
+    /// Starts a list of a part; objects that the list lacks are gone at its end.
     pub(super) fn begin_list(&mut self, part: &Part) {
         self.listed.insert(part.clone(), BTreeSet::new());
     }
 
-    /// The list of a part is whole: answers what it does not have. What only our own writes tell of
-    /// may be newer than the list, and stays.
+    /// Ends the list of a part; returns the objects that it lacks. Objects that only own writes
+    /// have shown stay: they may be newer than the list.
     pub(super) fn end_list(&mut self, part: &Part) -> Vec<Key> {
         let listed = self.listed.remove(part).unwrap_or_default();
         let is_missing = |key: &Key| part.has(key) && !listed.contains(key);

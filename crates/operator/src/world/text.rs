@@ -1,4 +1,4 @@
-//! Objects as the API server writes them.
+//! Objects as JSON text from the API server.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 
 use super::kept;
 
-/// What tells an object apart, read whatever the rest of it looks like.
+/// The name and version of an object, which are read even if the rest is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Head {
     pub(super) namespace: Option<String>,
     pub(super) name: String,
-    /// The resource version, as watches are resumed with it.
+    /// The resource version as text, to resume a watch.
     pub(super) resource_version: String,
 }
 
@@ -23,8 +23,8 @@ impl Head {
     }
 }
 
-/// The text of an object: who it is, and what it says without the list of who wrote which field,
-/// which is often longer than all the rest and of no interest here.
+/// The text of an object without `managedFields`. That list is often longer than the rest, and no
+/// decision depends on it.
 #[derive(Debug)]
 pub(super) struct Text<'t> {
     pub(super) head: Head,
@@ -32,7 +32,7 @@ pub(super) struct Text<'t> {
 }
 
 impl<'t> Text<'t> {
-    /// Looks at the text of an object. Text that is no object at all has no name.
+    /// Reads the text of an object. Text that is not an object has an empty name.
     pub(super) fn of(raw: &'t RawValue) -> Self {
         let outline: Outline<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
         let metadata = outline.metadata.unwrap_or_default();
@@ -69,7 +69,7 @@ struct Metadata<'t> {
     managed_fields: Option<&'t RawValue>,
 }
 
-/// The text with nothing in the place of one of its parts.
+/// The text without one of its parts.
 fn without(whole: &RawValue, part: &RawValue) -> Option<Box<RawValue>> {
     const NOTHING: &str = "null";
     let (whole, part) = (whole.get(), part.get());

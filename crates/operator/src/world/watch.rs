@@ -1,7 +1,7 @@
-//! What the API server tells of one kind: a list, and from then on every change.
+//! List and watch of one kind.
 //!
-//! Objects stay the text they came as, so that one that cannot be read stands in nobody's way, and
-//! so that of a page of hundreds never more than one is decoded and not yet made small.
+//! Objects are passed on as text, so one unreadable object does not block the others. It also
+//! bounds memory: of a page of hundreds, only one object is decoded in full at a time.
 
 use std::{io, time::Duration};
 
@@ -18,58 +18,63 @@ use tokio::time::Instant;
 
 use super::text::{Head, Text};
 
-/// How many objects a list asks for at once; it bounds the memory that a list takes.
+/// The page size of a list; it bounds the memory that a list takes. It is client-go's default page
+/// size.
 pub(crate) const PAGE_SIZE: u32 = 500;
-/// How long the API server lets a watch go on.
+/// The `timeoutSeconds` of a watch: the API server ends it after this time. It is the default of
+/// kube's watcher.
 const WATCH_SECONDS: u32 = 290;
-/// How long the API server may take to answer a list, or to begin a watch.
+/// How long the API server may take to answer a list, or to start a watch. The value was chosen and
+/// not measured separately.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How much later than it should end a watch is believed to be dead.
+/// A watch that lasts this much longer than its timeout is treated as broken. The value was chosen
+/// and not measured separately.
 const MARGIN: Duration = Duration::from_secs(30);
-/// How much room is kept for the next event of a watch.
+/// The buffer capacity that is kept between events of a watch. The value was chosen and not
+/// measured separately.
 const ROOM_KEPT: usize = 64 * 1024;
 
-/// What is told, in this order: what was there when the list was made, and what happened since.
+/// An event, in this order: the objects of the list, then the changes since the list.
 #[derive(Debug)]
 pub(super) enum Told<'t> {
-    /// A list begins; objects of which it says nothing are gone.
+    /// A list starts; objects that are missing from it are gone.
     ListBegins,
     /// An object of the list.
     Listed(Text<'t>),
-    /// That was the whole list.
+    /// The list is complete.
     ListEnds,
-    /// An object is new or has changed.
+    /// An object was created or changed.
     Changed(Text<'t>),
-    /// An object is gone.
+    /// An object was deleted.
     Gone(Head),
 }
 
-/// Why no more is told.
+/// Why a list or a watch ended.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// A list could not be had.
+    /// A list failed.
     List(kube::Error),
-    /// A watch could not be begun.
+    /// A watch could not start.
     Watch(kube::Error),
-    /// A watch had begun, and its connection broke.
+    /// The connection of a running watch broke.
     Cut(io::Error),
-    /// The API server has ended a watch with these words.
+    /// The API server ended a watch with this status.
     Ended(Box<core::Status>),
-    /// What arrived is no answer of an API server.
+    /// The answer is not valid for the Kubernetes API.
     Nonsense {
-        /// To what it should have been an answer.
+        /// The verb of the request.
         verb: &'static str,
-        /// What is wrong with it.
+        /// The problem with the answer.
         problem: String,
     },
 }
 
-/// A kind that is listed and watched.
+/// The list and watch of one kind.
 pub(super) struct Watch {
     client: Client,
-    /// Where all objects of the kind are.
+    /// The path of the kind's collection.
     path: String,
-    /// What was told already, as the API server calls it; nothing before a list.
+    /// The resource version to resume from; none before a list.
     version: Option<String>,
 }
 
@@ -78,8 +83,7 @@ impl Watch {
         Self { client, path, version: None }
     }
 
-    /// Tells whatever there is to tell, until something goes wrong. Afterwards it goes on from
-    /// there.
+    /// Passes on events until there is a failure. The next call resumes from the last version.
     pub(super) async fn follow(&mut self, tell: &mut (dyn FnMut(Told<'_>) + Send)) -> Failure {
         loop {
             let done = match self.version.take() {
@@ -127,7 +131,7 @@ impl Watch {
         in_time(whole).await.map_err(Failure::List)
     }
 
-    /// Tells of changes until the API server ends the watch, as it does every few minutes.
+    /// Passes on changes until the API server ends the watch, as it does every few minutes.
     async fn watch(
         &mut self,
         version: String,
@@ -136,8 +140,8 @@ impl Watch {
         let params = WatchParams::default().timeout(WATCH_SECONDS);
         let request = Request::new(&self.path).watch(&params, &version);
         let request = request.map_err(|error| Failure::Watch(kube::Error::BuildRequest(error)))?;
-        // That a watch has begun at last is only known after something has changed. So after a
-        // failure there is a list first, which also tells what was missed: `version` is not kept.
+        // The start of a watch is confirmed only by its first change. So a failed start drops
+        // `version`, and a list follows that also shows missed changes.
         let begun = in_time(self.client.request_stream(request)).await;
         let mut lines = begun.map_err(Failure::Watch)?;
         self.version = Some(version);
@@ -160,7 +164,7 @@ impl Watch {
             let status = serde_json::from_str::<core::Status>(event.object.get());
             let status = status.map_err(|error| nonsense("watch", &error))?;
             if status.code == 410 {
-                // What was told is too long ago to be continued from there.
+                // The version is too old to resume from.
                 self.version = None;
             }
             return Err(Failure::Ended(status.boxed()));
@@ -179,7 +183,7 @@ impl Watch {
     }
 }
 
-/// The answer, if it comes in time.
+/// The answer, or a timeout.
 async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
     deadline::until(|| Instant::now() + PATIENCE, answer).await.unwrap_or_else(|| {
         let late = format!("no answer within {} seconds", PATIENCE.as_secs());
@@ -187,15 +191,15 @@ async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> kube::Resu
     })
 }
 
-/// Reads the next line; answers whether there was one. A watch that is silent for longer than it may
-/// last is over, whatever the connection says.
+/// Reads the next line; returns whether there was one. A watch that is silent past its timeout has
+/// ended, whatever the connection reports.
 async fn next_line(
     lines: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
 ) -> io::Result<bool> {
     let patience = Duration::from_secs(u64::from(WATCH_SECONDS)) + MARGIN;
     match tokio::time::timeout(patience, lines.read_until(b'\n', line)).await {
-        // What breaks off in the middle of a line is told again by the next watch.
+        // The next watch repeats an event that was cut off in the middle of a line.
         Ok(read) => Ok(read? > 0 && line.ends_with(b"\n")),
         Err(_) => Ok(false),
     }
