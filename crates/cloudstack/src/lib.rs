@@ -20,9 +20,9 @@ pub mod user_data;
 use joiner_cloud::class::ClassKind;
 
 pub use self::node_class::{
-    Bootstrap, CustomShape, GroupRef, NetworkSelectorTerm, NodeClass, ResolvedStatus,
-    ServiceOfferingSelectorTerm, Spec, StatusGpu, StatusNetwork, StatusOffering, StatusTemplate,
-    TemplateSelectorTerm, TokenSecretRef, crd::crd, hash::HASH_VERSION,
+    Bootstrap, CustomShape, GroupRef, NodeClass, ResolvedStatus, SelectorTerm, Spec, StatusGpu,
+    StatusNetwork, StatusOffering, StatusTemplate, TemplateSelectorTerm, TokenSecretRef, crd::crd,
+    hash::HASH_VERSION,
 };
 
 /// API group of CloudStack's `NodeClass`.

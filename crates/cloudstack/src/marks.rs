@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use joiner_cloud::{mark::Cluster, order::ClaimId};
+use joiner_cloud::{mark::Mark, order::ClaimId};
 use joiner_core::label;
 
 use crate::{NODE_CLASS_GROUP, client::objects::VirtualMachine};
@@ -32,21 +32,6 @@ const KARPENTER: &str = "karpenter";
 const CLUSTER_TAG_PREFIX: &str = "kubernetes.io/cluster/";
 const OWNED: &str = "owned";
 
-/// Whose an instance is, and what it was made as.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mark {
-    /// The cluster's name.
-    pub cluster: String,
-    /// The cluster's identity; empty where it is not known.
-    pub cluster_uid: String,
-    /// The claim. The identity is empty for instances that upstream made.
-    pub claim: ClaimId,
-    /// The pool; empty for a claim without one.
-    pub pool: String,
-    /// The class.
-    pub class: String,
-}
-
 /// The tag that lists of a cluster's instances are filtered by.
 pub fn cluster_tag(cluster: &str) -> (String, String) {
     (format!("{CLUSTER_TAG_PREFIX}{cluster}"), OWNED.to_owned())
@@ -63,86 +48,82 @@ pub(crate) fn is_written_anyway(key: &str, value: &str) -> bool {
     key == MANAGED_BY && value == KARPENTER
 }
 
-impl Mark {
-    /// The details that say it, and those of the user.
-    pub fn details(&self, of_user: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
-        let mut details = of_user.cloned().unwrap_or_default();
-        for (key, value) in [
-            (CLAIM, &self.claim.name),
-            (CLAIM_UID, &self.claim.uid),
-            (CLUSTER, &self.cluster),
-            (CLUSTER_UID, &self.cluster_uid),
-        ] {
-            if !value.is_empty() {
-                details.insert(key.to_owned(), value.clone());
-            }
+/// The details that say it, and those of the user.
+pub fn details(
+    mark: &Mark,
+    of_user: Option<&BTreeMap<String, String>>,
+) -> BTreeMap<String, String> {
+    let mut details = of_user.cloned().unwrap_or_default();
+    for (key, value) in [
+        (CLAIM, &mark.claim.name),
+        (CLAIM_UID, &mark.claim.uid),
+        (CLUSTER, &mark.cluster),
+        (CLUSTER_UID, &mark.cluster_uid),
+    ] {
+        if !value.is_empty() {
+            details.insert(key.to_owned(), value.clone());
         }
-        details
     }
+    details
+}
 
-    /// The tags that say it, and those of the user. A tag of the user never changes whose an
-    /// instance is.
-    pub fn tags(&self, of_user: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
-        let of_user = of_user.into_iter().flatten();
-        let mut tags: BTreeMap<String, String> = of_user
-            .filter(|(key, value)| !is_own_tag(key) && !value.is_empty())
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
-        for (key, value) in [
-            (MANAGED_BY, KARPENTER),
-            (CLAIM, &self.claim.name),
-            (CLASS_TAG, &self.class),
-            (label::NODE_POOL, &self.pool),
-        ] {
-            // CloudStack takes no empty value, and with it none of the others.
-            if !value.is_empty() {
-                tags.insert(key.to_owned(), value.to_owned());
-            }
+/// The tags that say it, and those of the user. A tag of the user never changes whose an instance
+/// is.
+pub fn tags(mark: &Mark, of_user: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
+    let of_user = of_user.into_iter().flatten();
+    let mut tags: BTreeMap<String, String> = of_user
+        .filter(|(key, value)| !is_own_tag(key) && !value.is_empty())
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    for (key, value) in [
+        (MANAGED_BY, KARPENTER),
+        (CLAIM, &mark.claim.name),
+        (CLASS_TAG, &mark.class),
+        (label::NODE_POOL, &mark.pool),
+    ] {
+        // CloudStack takes no empty value, and with it none of the others.
+        if !value.is_empty() {
+            tags.insert(key.to_owned(), value.to_owned());
         }
-        let (key, value) = cluster_tag(&self.cluster);
-        tags.insert(key, value);
-        tags
     }
+    let (key, value) = cluster_tag(&mark.cluster);
+    tags.insert(key, value);
+    tags
+}
 
-    /// The mark of an instance: from its details, or from the tags that upstream wrote. None where
-    /// neither names the cluster.
-    pub fn read(instance: &VirtualMachine, cluster: &str) -> Option<Self> {
-        let tags = instance.tags();
-        let tag = |key: &str| tags.get(key).map(|value| (*value).to_owned()).unwrap_or_default();
-        let detail = |key: &str| instance.details.get(key).cloned().unwrap_or_default();
-        let (cluster_key, owned) = cluster_tag(cluster);
-        let by_details = detail(CLUSTER);
-        let is_ours = if by_details.is_empty() {
-            tag(&cluster_key) == owned && !tag(CLAIM).is_empty()
-        } else {
-            by_details == cluster
-        };
-        if !is_ours {
-            return None;
-        }
-        let name = [detail(CLAIM), tag(CLAIM)].into_iter().find(|name| !name.is_empty());
-        Some(Self {
-            cluster: cluster.to_owned(),
-            cluster_uid: detail(CLUSTER_UID),
-            claim: ClaimId { name: name?, uid: detail(CLAIM_UID) },
-            pool: tag(label::NODE_POOL),
-            class: tag(CLASS_TAG),
-        })
+/// The mark of an instance: from its details, or from the tags that upstream wrote. None where
+/// neither names the cluster. The claim's identity is empty for instances that upstream made.
+pub fn read(instance: &VirtualMachine, cluster: &str) -> Option<Mark> {
+    let tags = instance.tags();
+    let tag = |key: &str| tags.get(key).map(|value| (*value).to_owned()).unwrap_or_default();
+    let detail = |key: &str| instance.details.get(key).cloned().unwrap_or_default();
+    let (cluster_key, owned) = cluster_tag(cluster);
+    let by_details = detail(CLUSTER);
+    let is_ours = if by_details.is_empty() {
+        tag(&cluster_key) == owned && !tag(CLAIM).is_empty()
+    } else {
+        by_details == cluster
+    };
+    if !is_ours {
+        return None;
     }
+    let name = [detail(CLAIM), tag(CLAIM)].into_iter().find(|name| !name.is_empty());
+    Some(Mark {
+        cluster: cluster.to_owned(),
+        cluster_uid: detail(CLUSTER_UID),
+        claim: ClaimId { name: name?, uid: detail(CLAIM_UID) },
+        pool: tag(label::NODE_POOL),
+        class: tag(CLASS_TAG),
+        ..Mark::default()
+    })
+}
 
-    /// Whether it names a cluster. A mark without an identity may be of any cluster of the name.
-    pub fn names(&self, cluster: Cluster<'_>) -> bool {
-        let is_same = |uid: &str| self.cluster_uid.is_empty() || self.cluster_uid == uid;
-        self.cluster == cluster.name && cluster.uid.is_none_or(is_same)
-    }
-
-    /// Whether it is of a claim. A mark of upstream has only the claim's name.
-    pub fn is_of(&self, claim: &ClaimId) -> bool {
-        if self.claim.uid.is_empty() {
-            self.claim.name == claim.name
-        } else {
-            self.claim.uid == claim.uid
-        }
+/// Whether a mark is of a claim. A mark of upstream has only the claim's name.
+pub fn is_of(mark: &Mark, claim: &ClaimId) -> bool {
+    if mark.claim.uid.is_empty() {
+        mark.claim.name == claim.name
+    } else {
+        mark.claim.uid == claim.uid
     }
 }
 
@@ -165,6 +146,7 @@ pub fn class_label() -> String {
 
 #[cfg(test)]
 mod tests {
+    use joiner_cloud::mark::Cluster;
     use serde_json::json;
 
     use super::*;
@@ -176,6 +158,7 @@ mod tests {
             claim: ClaimId { name: "default-1".into(), uid: "uid-1".into() },
             pool: "default".into(),
             class: "default".into(),
+            ..Mark::default()
         }
     }
 
@@ -190,37 +173,37 @@ mod tests {
 
     #[test]
     fn a_mark_is_read_as_it_was_written() {
-        let made = instance(&mark().tags(None), &mark().details(None));
-        assert_eq!(Mark::read(&made, "prod"), Some(mark()));
+        let made = instance(&tags(&mark(), None), &details(&mark(), None));
+        assert_eq!(read(&made, "prod"), Some(mark()));
     }
 
     /// Defect 32 of upstream: an instance whose tags were not written is nobody's.
     #[test]
     fn an_instance_without_tags_is_known_by_its_details() {
-        let made = instance(&BTreeMap::new(), &mark().details(None));
-        let read = Mark::read(&made, "prod").unwrap();
-        assert!(read.is_of(&mark().claim));
-        assert_eq!(missing_tags(&made, &mark().tags(None)), mark().tags(None));
+        let made = instance(&BTreeMap::new(), &details(&mark(), None));
+        let found = read(&made, "prod").unwrap();
+        assert!(is_of(&found, &mark().claim));
+        assert_eq!(missing_tags(&made, &tags(&mark(), None)), tags(&mark(), None));
     }
 
     #[test]
     fn an_instance_of_upstream_is_known_by_its_tags() {
-        let made = instance(&mark().tags(None), &BTreeMap::new());
-        let read = Mark::read(&made, "prod").unwrap();
-        assert!(read.is_of(&ClaimId { name: "default-1".into(), uid: "any".into() }));
-        assert!(read.names(Cluster { name: "prod", uid: Some("uid-of-prod") }));
+        let made = instance(&tags(&mark(), None), &BTreeMap::new());
+        let found = read(&made, "prod").unwrap();
+        assert!(is_of(&found, &ClaimId { name: "default-1".into(), uid: "any".into() }));
+        assert!(found.names(Cluster { name: "prod", uid: Some("uid-of-prod") }));
     }
 
     /// Defect 39 of upstream: two clusters of an account see each other's instances.
     #[test]
     fn instances_of_another_cluster_are_not_ours() {
-        let made = instance(&mark().tags(None), &mark().details(None));
-        assert_eq!(Mark::read(&made, "prod-2"), None);
+        let made = instance(&tags(&mark(), None), &details(&mark(), None));
+        assert_eq!(read(&made, "prod-2"), None);
         assert!(!mark().names(Cluster { name: "prod", uid: Some("uid-of-staging") }));
         // Details win: a tag of ours on an instance of another cluster changes nothing.
         let foreign = Mark { cluster: "other".into(), ..mark() };
-        let made = instance(&mark().tags(None), &foreign.details(None));
-        assert_eq!(Mark::read(&made, "prod"), None);
+        let made = instance(&tags(&mark(), None), &details(&foreign, None));
+        assert_eq!(read(&made, "prod"), None);
     }
 
     /// Defect 7 of upstream: tags of the user win over those that say whose an instance is.
@@ -236,25 +219,25 @@ mod tests {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into();
-        let tags = mark().tags(Some(&of_user));
-        let mut expected = mark().tags(None);
+        let written = tags(&mark(), Some(&of_user));
+        let mut expected = tags(&mark(), None);
         expected.insert("team".into(), "platform".into());
-        assert_eq!(tags, expected);
+        assert_eq!(written, expected);
     }
 
     /// Defect 8 of upstream: one empty value loses all tags.
     #[test]
     fn no_tag_has_an_empty_value() {
-        let tags = Mark { pool: String::new(), ..mark() }.tags(None);
-        assert!(tags.values().all(|value| !value.is_empty()), "{tags:?}");
+        let written = tags(&Mark { pool: String::new(), ..mark() }, None);
+        assert!(written.values().all(|value| !value.is_empty()), "{written:?}");
     }
 
     #[test]
     fn only_tags_that_are_missing_are_added() {
-        let mut present = mark().tags(None);
+        let mut present = tags(&mark(), None);
         present.remove(CLASS_TAG);
         let made = instance(&present, &BTreeMap::new());
-        let missing: Vec<String> = missing_tags(&made, &mark().tags(None)).into_keys().collect();
+        let missing: Vec<String> = missing_tags(&made, &tags(&mark(), None)).into_keys().collect();
         assert_eq!(missing, [CLASS_TAG]);
     }
 }

@@ -45,10 +45,10 @@ pub struct Spec {
     pub zones: Option<Vec<String>>,
     /// Networks, by terms of which one has to match. Instances are in the first of them.
     #[schemars(schema_with = "schema::network_terms")]
-    pub network_selector_terms: Option<Vec<NetworkSelectorTerm>>,
+    pub network_selector_terms: Option<Vec<SelectorTerm>>,
     /// Service offerings, by terms of which one has to match.
     #[schemars(schema_with = "schema::service_offering_terms")]
-    pub service_offering_selector_terms: Option<Vec<ServiceOfferingSelectorTerm>>,
+    pub service_offering_selector_terms: Option<Vec<SelectorTerm>>,
     /// Templates, by terms of which one has to match. Of several the first of the right architecture
     /// is used.
     #[schemars(schema_with = "schema::template_terms")]
@@ -89,7 +89,7 @@ pub struct Spec {
     pub security_groups: Option<Vec<GroupRef>>,
     /// Further networks: a network card in the first network that each term finds.
     #[schemars(schema_with = "schema::additional_network_terms")]
-    pub additional_networks: Option<Vec<NetworkSelectorTerm>>,
+    pub additional_networks: Option<Vec<SelectorTerm>>,
     /// UEFI or BIOS.
     pub boot_type: Option<String>,
     /// LEGACY or SECURE.
@@ -105,28 +105,16 @@ pub struct Spec {
     pub instance_group: Option<String>,
 }
 
-/// Finds networks. Every field that is written has to match.
+/// Finds networks or service offerings. Every field that is written has to match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct NetworkSelectorTerm {
+pub struct SelectorTerm {
     /// Its id.
     pub id: Option<String>,
     /// Its name.
     pub name: Option<String>,
-    /// Its tags. The value * stands for any.
-    #[schemars(schema_with = "schema::term_tags")]
-    pub tags: Option<BTreeMap<String, String>>,
-}
-
-/// Finds service offerings. Every field that is written has to match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct ServiceOfferingSelectorTerm {
-    /// Its id.
-    pub id: Option<String>,
-    /// Its name.
-    pub name: Option<String>,
-    /// Its details, or one of its hosttags or storagetags. The value * stands for any.
+    /// Its tags; of a service offering its details, or one of its hosttags or storagetags. The value
+    /// * stands for any.
     #[schemars(schema_with = "schema::term_tags")]
     pub tags: Option<BTreeMap<String, String>>,
 }
@@ -223,25 +211,12 @@ pub(crate) fn written(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
 
-impl NetworkSelectorTerm {
+impl SelectorTerm {
     pub(crate) fn term(&self) -> Term<'_> {
-        let tags = self.tags.as_ref();
         Term {
             id: written(self.id.as_ref()),
             name: written(self.name.as_ref()),
-            tags,
-            os_type: None,
-        }
-    }
-}
-
-impl ServiceOfferingSelectorTerm {
-    pub(crate) fn term(&self) -> Term<'_> {
-        let tags = self.tags.as_ref();
-        Term {
-            id: written(self.id.as_ref()),
-            name: written(self.name.as_ref()),
-            tags,
+            tags: self.tags.as_ref(),
             os_type: None,
         }
     }

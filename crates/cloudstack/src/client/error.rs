@@ -88,7 +88,7 @@ impl ClientError {
         match self {
             Self::Unreachable { .. } => true,
             Self::Refused(refusal) => refusal.is_of_the_moment(),
-            Self::Http(status) => matches!(status, 429 | 500 | 502..=504),
+            Self::Http(status) => matches!(status, 429 | 500..=599),
             _ => false,
         }
     }

@@ -17,6 +17,31 @@ pub use self::{
     },
 };
 
+/// An object that has an id and a name.
+pub trait Identified {
+    /// Its id.
+    fn id(&self) -> &str;
+    /// Its name.
+    fn name(&self) -> &str;
+}
+
+/// Implements [`Identified`] for objects with fields of these names.
+macro_rules! identified {
+    ($($type:ty),* $(,)?) => {$(
+        impl Identified for $type {
+            fn id(&self) -> &str {
+                &self.id
+            }
+
+            fn name(&self) -> &str {
+                &self.name
+            }
+        }
+    )*};
+}
+
+identified!(AffinityGroup, DiskOffering, Network, SecurityGroup, ServiceOffering, Template);
+
 /// Implements [`Listed`](super::Listed) for objects that their id tells apart.
 macro_rules! listed_by_id {
     ($($type:ty => $object:literal),* $(,)?) => {$(

@@ -105,7 +105,7 @@ impl Waiter {
                 }
                 // The sender lives as long as a caller waits.
                 if known.changed().await.is_err() {
-                    return Err(JobFailed::Disappeared(String::new()));
+                    return Err(JobFailed::Disappeared("job".to_owned()));
                 }
             }
         };

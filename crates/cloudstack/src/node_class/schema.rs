@@ -6,7 +6,7 @@ use joiner_cloud::spec::schema::RULES;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use super::{NetworkSelectorTerm, ServiceOfferingSelectorTerm, TemplateSelectorTerm};
+use super::{SelectorTerm, TemplateSelectorTerm};
 
 /// How many terms a selector may have.
 const TERMS_MAX: u32 = 30;
@@ -49,11 +49,11 @@ pub(super) fn instance_tags(_: &mut SchemaGenerator) -> Schema {
 }
 
 pub(super) fn network_terms(_: &mut SchemaGenerator) -> Schema {
-    terms::<NetworkSelectorTerm>("networkSelectorTerms", false)
+    terms::<SelectorTerm>("networkSelectorTerms", false)
 }
 
 pub(super) fn service_offering_terms(_: &mut SchemaGenerator) -> Schema {
-    terms::<ServiceOfferingSelectorTerm>("serviceOfferingSelectorTerms", false)
+    terms::<SelectorTerm>("serviceOfferingSelectorTerms", false)
 }
 
 /// COMPAT: upstream refuses a term that says only an osType, which its own documentation has.
@@ -65,7 +65,7 @@ pub(super) fn additional_network_terms(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
         "maxItems": TERMS_MAX,
-        "items": schema::of::<NetworkSelectorTerm>(),
+        "items": schema::of::<SelectorTerm>(),
     })
 }
 

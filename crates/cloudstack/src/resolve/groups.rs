@@ -5,7 +5,7 @@ use std::fmt::Display;
 use super::{Listed, Seen};
 use crate::{
     GroupRef, NodeClass,
-    client::objects::{AffinityGroup, DiskOffering, SecurityGroup},
+    client::objects::{DiskOffering, Identified},
     node_class::written,
 };
 
@@ -20,42 +20,6 @@ pub(super) struct Groups {
     pub(super) problems: Vec<(&'static str, String)>,
     /// What could not be looked for, and why.
     pub(super) unknown: Vec<String>,
-}
-
-/// An object that is found by its id or its name.
-trait Known {
-    fn id(&self) -> &str;
-    fn name(&self) -> &str;
-}
-
-impl Known for DiskOffering {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-impl Known for AffinityGroup {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-impl Known for SecurityGroup {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 /// Finds what a class names.
@@ -141,7 +105,7 @@ impl Groups {
     }
 
     /// The ids of groups that a class refers to.
-    fn all<T: Known>(
+    fn all<T: Identified>(
         &mut self,
         (field, reason): (&str, &'static str),
         refs: &[GroupRef],
@@ -159,7 +123,7 @@ impl Groups {
                     && id.is_none_or(|id| own.id().eq_ignore_ascii_case(id))
                     && name.is_none_or(|name| own.name() == name)
             };
-            match known.iter().filter(is_it).map(Known::id).min() {
+            match known.iter().filter(is_it).map(Identified::id).min() {
                 Some(id) => ids.push(id.to_owned()),
                 None => {
                     let field = format!("{field}[{index}]");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    client::objects::{Network, ServiceOffering, Tag, Template},
+    client::objects::{Identified, Network, ServiceOffering, Tag, Template},
     node_class::Term,
 };
 
@@ -11,9 +11,7 @@ use crate::{
 const ANY: &str = "*";
 
 /// Something that terms can find.
-pub(crate) trait Selectable {
-    fn id(&self) -> &str;
-    fn name(&self) -> &str;
+pub(crate) trait Selectable: Identified {
     /// Whether it has a tag.
     fn has_tag(&self, key: &str, value: &str) -> bool;
     /// Whether its operating system is called so.
@@ -27,28 +25,12 @@ fn is_tagged(tags: &[Tag], key: &str, value: &str) -> bool {
 }
 
 impl Selectable for Network {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn has_tag(&self, key: &str, value: &str) -> bool {
         is_tagged(&self.tags, key, value)
     }
 }
 
 impl Selectable for Template {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn has_tag(&self, key: &str, value: &str) -> bool {
         is_tagged(&self.tags, key, value)
     }
@@ -60,14 +42,6 @@ impl Selectable for Template {
 }
 
 impl Selectable for ServiceOffering {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     /// CloudStack has no tags for service offerings; operators write details instead. Tags of hosts
     /// and storage are found by two keys of their own.
     fn has_tag(&self, key: &str, value: &str) -> bool {

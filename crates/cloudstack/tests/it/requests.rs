@@ -110,6 +110,26 @@ async fn a_list_of_any_length_is_read_whole() {
     assert_eq!(server.times("listServiceOfferings"), 3);
 }
 
+/// Defect 18 of upstream: the tags of each instance are asked for one by one.
+#[tokio::test(start_paused = true)]
+async fn a_list_brings_tags_and_details_along() {
+    let server = Server::new();
+    let instances: Vec<_> = (0..400)
+        .map(|index| {
+            let tags = [json!({"key": "team", "value": "shop"})];
+            json!({"id": format!("v{index}"), "tags": tags, "details": {"a": "b"}})
+        })
+        .collect();
+    let answer = json!({"count": 400, "virtualmachine": instances});
+    server.reply("listVirtualMachines", Reply::Inside(answer));
+    let command = requests::instances_tagged("kubernetes.io/cluster/prod", "owned");
+    let found: Vec<VirtualMachine> = server.client().list(command).await.unwrap();
+    assert!(found.iter().all(|own| own.tags()["team"] == "shop" && own.details["a"] == "b"));
+    let log = server.log();
+    assert_eq!(log.len(), 1);
+    assert_eq!(log[0].parameters["tags[0].key"], "kubernetes.io/cluster/prod");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_size_of_a_page_is_learnt_from_the_refusal_and_kept() {
     let server = Server::new();

@@ -91,14 +91,9 @@ fn the_checker_shares_nothing_with_the_planner() {
 #[test]
 fn clouds_know_nothing_of_each_other() {
     let packages = Packages::read();
-    let clouds: Vec<String> =
-        joiner::house::clouds().iter().map(|name| format!("joiner-{name}")).collect();
-    assert!(clouds.len() >= 2, "there is more than one cloud");
-    for cloud in &clouds {
-        let closure = packages.closure(cloud);
-        for other in &clouds {
-            assert!(!closure.contains(other), "{cloud} is built from {other}");
-        }
+    let clouds = ["joiner-kwok", "joiner-vsphere", "joiner-cloudstack"];
+    for (cloud, other) in clouds.iter().flat_map(|a| clouds.map(|b| (*a, b))) {
+        assert!(!packages.closure(cloud).contains(other), "{cloud} is built from {other}");
     }
 }
 
