@@ -28,7 +28,7 @@ pub(super) async fn pages<B: Bench>(bench: &B) -> Verdict {
             Some(Ok(listing)) => {
                 ensure(listing.away.is_empty() && is_whole(&listing.instances), || {
                     format!("{} instances are listed, of {count}", listing.instances.len())
-                })?
+                })?;
             }
             Some(Err(CloudError::Unknown(_))) => {}
             other => ensure(false, || format!("the answer is {other:?}"))?,
