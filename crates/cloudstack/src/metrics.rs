@@ -8,7 +8,7 @@ use std::time::Duration;
 use joiner_cloud::metrics::{self as shared, Names};
 use joiner_line::Observer;
 use prometheus::{
-    HistogramOpts, HistogramVec, IntCounterVec,
+    HistogramOpts, HistogramVec, IntCounterVec, IntGauge,
     core::{Collector, Desc},
     proto::MetricFamily,
 };
@@ -25,6 +25,7 @@ pub struct Metrics {
     launch_failures: IntCounterVec,
     gc_destroyed: IntCounterVec,
     cache_refresh: IntCounterVec,
+    suspect_orphans: IntGauge,
 }
 
 impl Default for Metrics {
@@ -66,6 +67,10 @@ impl Metrics {
                 "Lists that were read for classes, by kind and result.",
                 &["kind", "result"],
             )?,
+            suspect_orphans: IntGauge::with_opts(names.opts(
+                "suspect_orphans",
+                "Instances that are named as ours and carry no mark when they were last listed.",
+            ))?,
         })
     }
 
@@ -85,13 +90,19 @@ impl Metrics {
         self.cache_refresh.with_label_values(&[kind, result]).inc();
     }
 
-    fn all(&self) -> [&dyn Collector; 5] {
+    /// So many instances may be leftovers of upstream, or of others.
+    pub(crate) fn suspects(&self, count: usize) {
+        self.suspect_orphans.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    fn all(&self) -> [&dyn Collector; 6] {
         [
             &self.shared,
             &self.async_job_duration,
             &self.launch_failures,
             &self.gc_destroyed,
             &self.cache_refresh,
+            &self.suspect_orphans,
         ]
     }
 }

@@ -13,8 +13,10 @@ mod resolve;
 mod scope;
 mod state;
 mod status;
+mod strays;
 mod tagging;
 mod troubles;
+mod watch;
 
 use std::{
     borrow::Cow,
@@ -271,6 +273,10 @@ impl CloudProvider for CloudStack {
 
     fn notes(&self) -> Option<&Notes> {
         Some(&self.0.notes)
+    }
+
+    async fn keep_alive(&self) {
+        self.0.watch_launches().await;
     }
 
     fn launch_timeout(&self) -> Duration {

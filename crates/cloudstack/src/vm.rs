@@ -100,39 +100,35 @@ fn made_as<'r>(
     Some((own, own.offerings.iter().find(is_there)?))
 }
 
+fn add(labels: &mut Labels, key: &str, value: Option<String>) {
+    if let Some(value) = value.filter(|value| !value.is_empty()) {
+        labels.insert(key.to_owned(), value);
+    }
+}
+
 /// The labels that follow from what an instance is. A class that is not known adds nothing.
 fn labels_of(vm: &VirtualMachine, made: Option<(&InstanceType, &Offering)>) -> Labels {
     let mut labels = Labels::new();
-    let mut add = |key: &str, value: Option<String>| {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            labels.insert(key.to_owned(), value);
-        }
-    };
     let name = |text: Option<&String>| text.map(|text| labels::sanitize(text));
-    add(label::CAPACITY_TYPE, Some(label::CAPACITY_TYPE_ON_DEMAND.to_owned()));
-    add(label::OS, Some("linux".to_owned()));
-    add(label::ZONE, name(vm.zone_name.as_ref()));
-    add(ZONE_NAME, name(vm.zone_name.as_ref()));
-    add(ZONE_ID, Some(vm.zone_id.clone()));
-    add(label::INSTANCE_TYPE, name(vm.service_offering_name.as_ref()));
-    add(SERVICE_OFFERING_NAME, name(vm.service_offering_name.as_ref()));
+    add(&mut labels, label::CAPACITY_TYPE, Some(label::CAPACITY_TYPE_ON_DEMAND.to_owned()));
+    add(&mut labels, label::OS, Some("linux".to_owned()));
+    add(&mut labels, label::ZONE, name(vm.zone_name.as_ref()));
+    add(&mut labels, ZONE_NAME, name(vm.zone_name.as_ref()));
+    add(&mut labels, ZONE_ID, Some(vm.zone_id.clone()));
+    add(&mut labels, label::INSTANCE_TYPE, name(vm.service_offering_name.as_ref()));
+    add(&mut labels, SERVICE_OFFERING_NAME, name(vm.service_offering_name.as_ref()));
     if let Some((own, offering)) = made {
         labels.extend(own.requirements.single_values());
         labels.extend(offering.requirements.single_values());
         labels.insert(label::INSTANCE_TYPE.to_owned(), own.name.clone());
     }
-    let mut add = |key: &str, value: Option<String>| {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            labels.insert(key.to_owned(), value);
-        }
-    };
     let nic = vm.default_nic();
-    add(label::ARCH, Some(arch(vm).to_owned()));
-    add(SERVICE_OFFERING_ID, vm.service_offering_id.clone());
-    add(TEMPLATE_ID, vm.template_id.clone());
-    add(TEMPLATE_NAME, name(vm.template_name.as_ref()));
-    add(NETWORK_ID, nic.map(|nic| nic.network_id.clone()));
-    add(NETWORK_NAME, name(nic.and_then(|nic| nic.network_name.as_ref())));
+    add(&mut labels, label::ARCH, Some(arch(vm).to_owned()));
+    add(&mut labels, SERVICE_OFFERING_ID, vm.service_offering_id.clone());
+    add(&mut labels, TEMPLATE_ID, vm.template_id.clone());
+    add(&mut labels, TEMPLATE_NAME, name(vm.template_name.as_ref()));
+    add(&mut labels, NETWORK_ID, nic.map(|nic| nic.network_id.clone()));
+    add(&mut labels, NETWORK_NAME, name(nic.and_then(|nic| nic.network_name.as_ref())));
     labels
 }
 

@@ -20,7 +20,7 @@ use joiner_cloud::{
     unavailable::Scarce,
 };
 
-use super::{Inner, Resolved, find::Attempted};
+use super::{Inner, Resolved, find::Attempted, resolve::read_class};
 use crate::{
     NODE_CLASS_KIND,
     labels::well_known,
@@ -70,14 +70,14 @@ impl Inner {
     pub(super) async fn create(&self, order: &Order) -> Result<Instance, CloudError> {
         self.cluster_uid()?;
         let deletions = self.state().deletions_until_now();
-        let class = self.read_class(&order.class)?;
+        let class = read_class(&order.class)?;
         match Box::pin(self.create_once(order, &class, deletions)).await {
             Err(Refused::Stale(why)) => {
                 let name = class.name();
                 tracing::info!(NodeClass = name, "looking anew for what the class names: {why}");
                 self.state().resolutions.forget(name);
                 match Box::pin(self.create_once(order, &class, deletions)).await {
-                    Err(Refused::Stale(why)) => Err(self.refused_as_invalid(order, why)),
+                    Err(Refused::Stale(why)) => Err(self.refused_as_invalid(order, &why)),
                     other => other.map_err(Refused::into_error),
                 }
             }
@@ -86,9 +86,9 @@ impl Inner {
     }
 
     /// CloudStack does not accept what the class comes to.
-    fn refused_as_invalid(&self, order: &Order, why: String) -> CloudError {
+    fn refused_as_invalid(&self, order: &Order, why: &str) -> CloudError {
         let now = self.now();
-        self.state().invalid_orders.count(&order.class, why.clone(), now);
+        self.state().invalid_orders.count(&order.class, why.to_owned(), now);
         let name = &order.class.name;
         CloudError::Create {
             reason: "InvalidConfiguration",
@@ -117,10 +117,10 @@ impl Inner {
         for attempt in 0..ATTEMPTS_MAX {
             work.next.store(attempt, Ordering::Relaxed);
             match self.attempted(&order.claim, attempt).await? {
-                Attempted::Own(vm, mark) if Life::of(&vm) == Life::Failed => {
-                    self.clean_up(&vm, &mark).await;
+                Attempted::Own(vm) if Life::of(&vm) == Life::Failed => {
+                    self.clean_up(&vm, &work.mark(self)?).await;
                 }
-                Attempted::Own(vm, _) => return self.finish(&work, *vm).await,
+                Attempted::Own(vm) => return self.finish(&work, &vm).await,
                 Attempted::Used => {}
                 Attempted::Free => return Box::pin(self.make_somehow(&work)).await,
             }

@@ -2,7 +2,7 @@
 
 use joiner_cloud::{CloudError, class, instance::Instance};
 
-use super::{Inner, troubles::unanswered};
+use super::{Inner, resolve::read_class, troubles::unanswered};
 use crate::{
     client::objects::VirtualMachine, node_class::NodeClass, provider_id::uuid_of,
     resolve::Resolution,
@@ -14,7 +14,7 @@ impl Inner {
         instance: &Instance,
         class: &class::NodeClass,
     ) -> Result<Option<String>, CloudError> {
-        let read = self.read_class(class)?;
+        let read = read_class(class)?;
         let resolved = self.resolved(class, &read).await?;
         let id = &instance.provider_id;
         let found = match uuid_of(id) {
@@ -36,7 +36,7 @@ pub(super) fn why_drifted(
 ) -> Option<&'static str> {
     let zone_name = vm.zone_name.as_deref().unwrap_or_default();
     let is_zone = |own: &&str| *own == zone_name || own.eq_ignore_ascii_case(&vm.zone_id);
-    if !class.zones().iter().any(|own| is_zone(own)) {
+    if !class.zones().iter().any(is_zone) {
         return Some("ZoneDrift");
     }
     let zone = resolution.zones.iter().find(|own| own.zone.id == vm.zone_id)?;

@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum Attempted {
     /// The instance is there.
-    Own(Box<VirtualMachine>, Mark),
+    Own(Box<VirtualMachine>),
     /// Job and name are used up: the instance is gone, or another instance has the name.
     Used,
     /// Nothing was ever made.
@@ -67,7 +67,7 @@ impl Inner {
                 && Life::of(&vm) != Life::Gone
             {
                 return Ok(match self.own_mark(&vm, claim) {
-                    Some(mark) => Attempted::Own(Box::new(vm), mark),
+                    Some(_) => Attempted::Own(Box::new(vm)),
                     None => Attempted::Used,
                 });
             }
@@ -76,11 +76,11 @@ impl Inner {
         let named = self.named(&name).await.map_err(&unanswered)?;
         let is_named = !named.is_empty();
         let own = named.into_iter().filter(|vm| Life::of(vm) != Life::Gone);
-        let own = own.filter_map(|vm| Some((self.own_mark(&vm, claim)?, vm)));
+        let own = own.filter(|vm| self.own_mark(vm, claim).is_some());
         // Should there be two, the one that was made first is the claim's.
-        let first = own.min_by(|(_, a), (_, b)| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
+        let first = own.min_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
         Ok(match first {
-            Some((mark, vm)) => Attempted::Own(Box::new(vm), mark),
+            Some(vm) => Attempted::Own(Box::new(vm)),
             None if is_named || was_submitted => Attempted::Used,
             None => Attempted::Free,
         })
@@ -105,7 +105,9 @@ impl Inner {
         }
         for attempt in 0..ATTEMPTS_MAX {
             match self.attempted(claim, attempt).await? {
-                Attempted::Own(vm, mark) => found.push((*vm, mark)),
+                Attempted::Own(vm) => {
+                    found.extend(self.own_mark(&vm, claim).map(|mark| (*vm, mark)));
+                }
                 Attempted::Used => {}
                 Attempted::Free => break,
             }

@@ -67,6 +67,7 @@ impl Inner {
         found.extend(named.await.map_err(&unanswered)?);
         let mut seen = BTreeSet::new();
         found.retain(|vm| seen.insert(vm.id.clone()));
+        self.tell_suspects(&found);
         Ok(found
             .into_iter()
             .filter_map(|vm| {

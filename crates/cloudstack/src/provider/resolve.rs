@@ -28,23 +28,22 @@ pub(super) struct Unread {
     pub(super) resolution: Box<Resolution>,
 }
 
-impl Inner {
-    /// Reads a class that has no problem by itself.
-    pub(super) fn read_class(&self, class: &class::NodeClass) -> Result<NodeClass, CloudError> {
-        let not_ready = |why: String| {
-            CloudError::NodeClassNotReady(format!(
-                "{NODE_CLASS_KIND} {:?} is not ready: {why}",
-                class.name
-            ))
-        };
-        let read =
-            NodeClass::read(&class.object()).map_err(|error| not_ready(error.to_string()))?;
-        match read.problems().first() {
-            None => Ok(read),
-            Some(problem) => Err(not_ready(problem.to_string())),
-        }
+/// Reads a class that has no problem by itself.
+pub(super) fn read_class(class: &class::NodeClass) -> Result<NodeClass, CloudError> {
+    let not_ready = |why: String| {
+        CloudError::NodeClassNotReady(format!(
+            "{NODE_CLASS_KIND} {:?} is not ready: {why}",
+            class.name
+        ))
+    };
+    let read = NodeClass::read(&class.object()).map_err(|error| not_ready(error.to_string()))?;
+    match read.problems().first() {
+        None => Ok(read),
+        Some(problem) => Err(not_ready(problem.to_string())),
     }
+}
 
+impl Inner {
     /// What a class comes to, as a creation needs it.
     pub(super) async fn resolved(
         &self,
@@ -109,7 +108,7 @@ impl Inner {
 
     /// The types of a class: by what it came to, or by what its status says.
     pub(super) fn types_of(&self, class: &class::NodeClass) -> Result<InstanceTypes, CloudError> {
-        let read = self.read_class(class)?;
+        let read = read_class(class)?;
         let known = self.state().resolutions.of(class).map(|own| Arc::clone(&own.types));
         let types = known.unwrap_or_else(|| self.resolved_of(&read, from_status(&read)).types);
         Ok(self.offered(&class.name, &types))

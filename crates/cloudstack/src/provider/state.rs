@@ -1,7 +1,7 @@
 //! What a process remembers. All of it can be lost: it is found out again.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -67,6 +67,8 @@ pub(super) struct State {
     pub(super) scope: Option<(Timestamp, String)>,
     /// Since when lists are empty although claims have instances.
     pub(super) empty_since: Option<Timestamp>,
+    /// Jobs of launches that are not waited for any more, oldest look first.
+    pub(super) watched: VecDeque<(String, ClaimId)>,
     /// Whether removed instances may be expunged, and when that was asked.
     pub(super) may_expunge: Option<(Timestamp, bool)>,
 }

@@ -57,12 +57,12 @@ impl Inner {
             }
             // Another process was faster, or the name is of somebody else.
             match self.attempted(claim, attempt).await? {
-                Attempted::Own(vm, mark) if Life::of(&vm) == Life::Failed => {
-                    self.clean_up(&vm, &mark).await;
+                Attempted::Own(vm) if Life::of(&vm) == Life::Failed => {
+                    self.clean_up(&vm, &work.mark(self)?).await;
                 }
-                Attempted::Own(vm, _) => {
+                Attempted::Own(vm) => {
                     self.remove_doubles(work, &vm).await;
-                    return self.finish(work, *vm).await;
+                    return self.finish(work, &vm).await;
                 }
                 Attempted::Used | Attempted::Free => {}
             }

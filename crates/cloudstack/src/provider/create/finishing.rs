@@ -38,7 +38,10 @@ impl Inner {
                 Ok(vm) if vm.id == own.id => Ok(self.as_made(work, &vm)),
                 _ => self.as_it_is(work, &own).await,
             },
-            Err(JobFailed::Deadline(_)) => self.as_it_is(work, &own).await,
+            Err(JobFailed::Deadline(_)) => {
+                self.watch(&submitted.job, &work.order.claim);
+                self.as_it_is(work, &own).await
+            }
             Err(failed) if is_open(&failed) => self.reopened(work, &own, &failed).await,
             Err(failed) => {
                 self.clean_up(&own, &work.mark(self)?).await;
@@ -52,20 +55,20 @@ impl Inner {
     pub(super) async fn finish(
         &self,
         work: &Work<'_>,
-        vm: VirtualMachine,
+        vm: &VirtualMachine,
     ) -> Result<Instance, Refused> {
-        self.tag_all(work, &vm).await?;
-        let Some(job) = vm.job.clone() else { return self.started(work, &vm).await };
+        self.tag_all(work, vm).await?;
+        let Some(job) = vm.job.clone() else { return self.started(work, vm).await };
         let submitted = Submitted {
             job,
             command: api::DEPLOY_VIRTUAL_MACHINE.name,
             object: Some(vm.id.clone()),
         };
         match self.client.wait(&submitted, self.settings.launch_wait).await {
-            Ok(_) | Err(JobFailed::Deadline(_)) => self.as_it_is(work, &vm).await,
-            Err(failed) if is_open(&failed) => self.reopened(work, &vm, &failed).await,
+            Ok(_) | Err(JobFailed::Deadline(_)) => self.as_it_is(work, vm).await,
+            Err(failed) if is_open(&failed) => self.reopened(work, vm, &failed).await,
             Err(failed) => {
-                self.clean_up(&vm, &work.mark(self)?).await;
+                self.clean_up(vm, &work.mark(self)?).await;
                 Err(of_launch(&failed.class(), failed.to_string()))
             }
         }
