@@ -35,10 +35,14 @@ impl Inner {
         self.cluster_uid()?;
         self.state().deletion(&claim.uid);
         self.check_scope().await?;
-        let found = match provider_id.and_then(uuid_of) {
+        let mut found = match provider_id.and_then(uuid_of) {
             Some(uuid) => self.meant(claim, &uuid).await?,
-            None => self.all_of(claim).await?,
+            None => Vec::new(),
         };
+        if found.is_empty() {
+            // Attempts that failed may have left instances too.
+            found = self.all_of(claim).await?;
+        }
         let mut left = false;
         for (vm, mark) in &found {
             if Life::of(vm) != Life::Gone {

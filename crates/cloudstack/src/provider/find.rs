@@ -8,7 +8,7 @@ use joiner_cloud::{CloudError, mark::Mark, order::ClaimId};
 use super::{Inner, troubles::unanswered};
 use crate::{
     client::{ClientError, objects::VirtualMachine, requests},
-    names,
+    marks, names,
     vm::{ATTEMPTS_MAX, Life, is_original, mark_of},
 };
 
@@ -24,27 +24,22 @@ pub(super) enum Attempted {
 }
 
 impl Inner {
-    /// Reads an instance by its id. One that the server never had is none, as one that is gone.
+    /// Reads an instance by its id. One that the server never had is none, as one that is gone. Before
+    /// it is taken for absent, it is looked for in every account and project that the key may see.
     pub(super) async fn vm(&self, id: &str) -> Result<Option<VirtualMachine>, ClientError> {
-        let mut found = match self.client.list::<VirtualMachine>(requests::instance(id)).await {
-            Ok(found) => found,
-            Err(error) if is_unknown(&error) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        if found.is_empty() && self.looks_into_projects() {
-            let everywhere = self.client.list(requests::instance_anywhere(id)).await;
-            found = match everywhere {
-                Ok(found) => found,
-                Err(error) if is_unknown(&error) => Vec::new(),
+        for command in [requests::instance(id), requests::instance_anywhere(id)] {
+            match self.client.list::<VirtualMachine>(command).await {
+                Ok(found) => {
+                    let own = found.into_iter().find(|vm| vm.id.eq_ignore_ascii_case(id));
+                    if own.is_some() {
+                        return Ok(own);
+                    }
+                }
+                Err(error) if is_unknown(&error) => {}
                 Err(error) => return Err(error),
-            };
+            }
         }
-        Ok(found.into_iter().find(|vm| vm.id.eq_ignore_ascii_case(id)))
-    }
-
-    /// Whether instances may be in a project, which lists leave out that do not name it.
-    fn looks_into_projects(&self) -> bool {
-        self.client.scope().project.is_some() || !self.state().projects.is_empty()
+        Ok(None)
     }
 
     /// What is known of an attempt to make a claim's instance.
@@ -118,10 +113,10 @@ impl Inner {
     /// The mark of an instance if it is the original that was made for a claim.
     pub(super) fn own_mark(&self, vm: &VirtualMachine, claim: &ClaimId) -> Option<Mark> {
         let mark = mark_of(vm, self.cluster())?;
-        let is_claims = mark.claim.uid.is_empty() && mark.claim.name == claim.name
-            || mark.claim.uid == claim.uid
-            || claim.uid.is_empty();
-        (is_claims && is_original(vm, &mark, &self.settings.name_prefix)).then_some(mark)
+        // A claim without identity is that of an instance whose mark has none: another claim may have
+        // the same name now.
+        let is_original = is_original(vm, &mark, &self.settings.name_prefix);
+        (marks::is_of(&mark, claim) && is_original).then_some(mark)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is wrong with keys, classes and the cloud is told with its object and the remedy, and there is
 //! one instance or none.
 
+use jiff::SignedDuration;
 use joiner_cloud::{CloudError, CloudProvider};
 use joiner_cloudstack::CloudStack;
 use joiner_sim_cloudstack::{Resource, VmState};
@@ -43,6 +44,16 @@ async fn wrong_keys() {
     check(&why, &["refuses the keys", "check that the keys are right"]);
     assert_eq!(count, 0);
     check(&broken(&world, &world.provider()).await, &["ZoneReady APIError", "refuses the keys"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_off() {
+    let world = World::new();
+    world.server.behave(|behaviour| behaviour.clock_skew = SignedDuration::from_hours(2));
+    let (answer, count) = created(&world).await;
+    let Err(CloudError::Unknown(why)) = answer else { panic!("{answer:?}") };
+    check(&why, &["refuses the keys", "clock"]);
+    assert_eq!(count, 0);
 }
 
 #[tokio::test(start_paused = true)]

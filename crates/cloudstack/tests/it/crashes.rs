@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use expect_test::expect;
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion,
     conformance::Mishap,
     testing::scenes::{
         crash_sweep, create_again, created_twice, deleted_after_a_crash, deleted_meanwhile,
-        kill_creation, orphaned_by_a_crash, remove,
+        fault_sweep, kill_creation, orphaned_by_a_crash, remove,
     },
 };
 use joiner_cloudstack::marks;
@@ -130,4 +131,58 @@ async fn two_processes_make_one_instance() {
     for number in 0..8 {
         created_twice(&World::new(), Duration::from_millis(200 * number)).await;
     }
+}
+
+/// What comes of faults at each command of a creation: nothing is made twice, and nothing is left
+/// that the claim does not have.
+#[tokio::test(start_paused = true)]
+async fn faults_at_each_command_of_a_creation() {
+    let rows = [
+        ("lost before on deployVirtualMachine", 2),
+        ("lost after on deployVirtualMachine", 2),
+        ("silence after on deployVirtualMachine", 2),
+        ("cut short on deployVirtualMachine", 2),
+        ("http 502 on deployVirtualMachine", 2),
+        ("fail 429 on deployVirtualMachine", 1),
+        ("fail 530 \"NullPointerException\" on deployVirtualMachine", 2),
+        ("fail 431 \"Unable to find template\" on deployVirtualMachine 2 times", 2),
+        ("fail 531 \"not allowed\" on deployVirtualMachine", 2),
+        ("fail 533 \"No room\" on deployVirtualMachine always", 1),
+        ("job fails 533 \"No destination found\" on deployVirtualMachine always", 1),
+        ("job fails 534 \"Unable to start\" on deployVirtualMachine", 1),
+        ("job fails 530 \"Failed to deploy VM\" on deployVirtualMachine", 2),
+        ("job cancelled on deployVirtualMachine", 1),
+        ("job interrupted on deployVirtualMachine", 1),
+        ("no job on deployVirtualMachine", 2),
+        ("lost after on createTags", 1),
+        ("job fails 530 \"tag is there\" on createTags", 1),
+        ("http 502 on queryAsyncJobResult 3 times", 1),
+        ("silence before on listVirtualMachines", 1),
+    ];
+    let scene = |script: &str| {
+        let world = World::new();
+        world.server.trouble(script).unwrap();
+        world
+    };
+    expect![[r#"
+        lost before on deployVirtualMachine: Unknown("CloudStack did not answer: the connection broke before an answer came"), made, 1 left
+        lost after on deployVirtualMachine: Unknown("CloudStack did not answer: the connection broke before an answer came"), made, 1 left
+        silence after on deployVirtualMachine: Unknown("CloudStack did not answer: no answer within 120 s"), made, 1 left
+        cut short on deployVirtualMachine: Unknown("CloudStack's answer cannot be read: deployVirtualMachine: no JSON"), made, 1 left
+        http 502 on deployVirtualMachine: Unknown("CloudStack's address answered with HTTP status 502 and without JSON"), made, 1 left
+        fail 429 on deployVirtualMachine: made, 1 left
+        fail 530 "NullPointerException" on deployVirtualMachine: LaunchFailed, made, 1 left
+        fail 431 "Unable to find template" on deployVirtualMachine 2 times: InvalidConfiguration, made, 1 left
+        fail 531 "not allowed" on deployVirtualMachine: PermissionDenied, made, 1 left
+        fail 533 "No room" on deployVirtualMachine always: InsufficientCapacity, 0 left
+        job fails 533 "No destination found" on deployVirtualMachine always: InsufficientCapacity, 0 left
+        job fails 534 "Unable to start" on deployVirtualMachine: made, 1 left
+        job fails 530 "Failed to deploy VM" on deployVirtualMachine: Unknown("DeployVM: Failed to deploy VM (530)"), made, 1 left
+        job cancelled on deployVirtualMachine: made, 1 left
+        job interrupted on deployVirtualMachine: made, 1 left
+        no job on deployVirtualMachine: Unknown("CloudStack did not answer: the connection broke before an answer came"), made, 1 left
+        lost after on createTags: made, 1 left
+        job fails 530 "tag is there" on createTags: made, 1 left
+        http 502 on queryAsyncJobResult 3 times: made, 1 left
+        silence before on listVirtualMachines: made, 1 left"#]].assert_eq(&fault_sweep(scene, &rows).await);
 }

@@ -12,9 +12,13 @@ use joiner_cloud::{
     order::{ClaimId, Order},
     testing::scenes::{calls_for_one_more, remove},
 };
-use joiner_cloudstack::{Expunge, provider_id::uuid_of};
+use joiner_cloudstack::{CloudStack, Expunge, Metrics, provider_id::uuid_of};
 use joiner_core::{label, requirement::Requirement};
-use joiner_sim_cloudstack::{VmState, inventory::Throttle};
+use joiner_sim_cloudstack::{
+    VmState,
+    inventory::{Throttle, Vm},
+};
+use prometheus::core::Collector;
 use serde_json::{Value, json};
 
 use crate::bench::{CLUSTER_UID, World, class};
@@ -305,18 +309,28 @@ async fn two_hundred_claims_at_once_are_launched_below_the_servers_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_more_instance_takes_as_many_calls_among_many() {
-    let calls = async |others: u32| {
-        let world = World::new();
-        for number in 0..others {
-            let none = BTreeMap::new();
-            world.deploy_as_somebody(&format!("other-{number}"), BTreeMap::new(), &none).await;
+async fn one_more_instance_takes_as_many_calls_among_thousands() {
+    let calls = async |others: usize| {
+        let mut inventory = World::inventory();
+        for network in &mut inventory.networks {
+            network.addresses = 6_000;
         }
+        inventory.vms = (0..others)
+            .map(|number| Vm {
+                name: format!("other-{number}"),
+                account: "user".to_owned(),
+                network: "nodes-2".to_owned(),
+                template: "ubuntu-2404".to_owned(),
+                offering: "small".to_owned(),
+                ..Vm::default()
+            })
+            .collect();
+        let world = World::of(inventory);
         let called = || world.server.calls().into_iter().map(|call| call.method).collect();
         calls_for_one_more(&world, called).await
     };
-    let few = calls(0).await;
-    assert_eq!(calls(100).await, few);
+    let few = calls(100).await;
+    assert_eq!(calls(5000).await, few);
     assert!(few.len() <= 8, "{few:?}");
     assert_eq!(few.iter().filter(|call| *call == "listVirtualMachines").count(), 1, "{few:?}");
 }
@@ -385,4 +399,57 @@ async fn the_row_that_a_refused_job_leaves_in_another_zone_is_removed() {
     assert_eq!(one.unwrap().provider_id, other.unwrap().provider_id);
     assert_eq!(world.vms().len(), 1, "{:?}", world.vms());
     assert_eq!(world.server.count(DEPLOY), 2, "the second one was refused after its row");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_without_identity_does_not_cost_a_claim_of_its_name_the_instance() {
+    let world = World::new();
+    let (provider, order) = (world.provider(), world.order(1));
+    provider.create(&order).await.unwrap();
+    let nameless = ClaimId { uid: String::new(), ..order.claim.clone() };
+    let gone = "cloudstack:///00000000-0000-4000-8000-000000000000";
+    assert_eq!(provider.delete(&nameless, Some(gone)).await, Ok(Deletion::Gone));
+    assert_eq!(world.vms().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_launch_is_counted_by_the_kind_of_error_and_the_offering() {
+    let world = World::new();
+    world.server.trouble("job fails 533 \"No room\" on deployVirtualMachine").unwrap();
+    let (metrics, clock) = (Metrics::default(), world.clock.clone());
+    let provider =
+        CloudStack::counted(world.client(true), clock, world.settings.clone(), metrics.clone());
+    provider.begin(&Cluster::new(CLUSTER_UID));
+    provider.create(&world.order(1)).await.unwrap();
+    let families = metrics.collect();
+    let of = |name: &str| {
+        let found = families.iter().find(|own| own.name() == name).unwrap();
+        let labels = |metric: &prometheus::proto::Metric| {
+            let values = metric.get_label().iter().map(|own| own.value().to_owned());
+            values.collect::<Vec<_>>().join(" ")
+        };
+        found.get_metric().iter().map(labels).collect::<Vec<_>>()
+    };
+    assert_eq!(of("joiner_cloudstack_launch_failures_total"), ["Capacity small zone-1"]);
+    assert_eq!(of("joiner_cloudstack_gc_destroyed_total"), ["Error"]);
+    assert!(of("joiner_cloudstack_cache_refresh_total").contains(&"zones ok".to_owned()));
+}
+
+/// What CloudStack's controller and the quick start call zones and types, and what we call them.
+#[tokio::test(start_paused = true)]
+async fn labels_of_others_get_our_values_back() {
+    let mut world = World::new();
+    world.class = class(json!({"serviceOfferingSelectorTerms": [{"name": "Large Instance"}]}));
+    let provider = world.provider();
+    provider.resolve_class(&world.class, None).await.unwrap();
+    let zone = world.server.id("zone", "zone-1").unwrap();
+    for (key, value, ours) in [
+        (label::ZONE, zone.as_str(), Some("zone-1")),
+        (label::ZONE, "zone-1", None),
+        (label::INSTANCE_TYPE, "Large Instance", Some("Large-Instance")),
+        (label::INSTANCE_TYPE, "nothing of ours", None),
+    ] {
+        let found = provider.corrected_label(key, value);
+        assert_eq!(found.as_deref(), ours, "{key} {value}");
+    }
 }
