@@ -256,8 +256,8 @@ impl CloudProvider for CloudStack {
     }
 
     fn corrected_label(&self, key: &str, value: &str) -> Option<String> {
-        let aliases = self.0.state().aliases();
-        aliases.ours(key, value).filter(|ours| *ours != value).map(str::to_owned)
+        let state = self.0.state();
+        state.aliases.ours(key, value).filter(|ours| *ours != value).map(str::to_owned)
     }
 
     fn canonical<'i>(&self, provider_id: &'i str) -> Cow<'i, str> {

@@ -3,12 +3,13 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use joiner_cloud::{CloudError, instance::Instance, mark::Mark, order::ClaimId};
+use joiner_core::label;
 
 use super::{Inner, troubles::unanswered};
 use crate::{
     client::{ClientError, Command, objects::VirtualMachine, requests},
     marks::cluster_tag,
-    provider_id::uuid_of,
+    provider_id::{Form, uuid_of},
     vm::{self, Life, is_copy, is_original, mark_of},
 };
 
@@ -33,7 +34,7 @@ impl Inner {
         let Some(mark) = mark_of(&vm, self.cluster()).filter(|mark| !is_copy(&vm, mark)) else {
             return Ok(None);
         };
-        let instance = self.instance(&vm, &mark);
+        let instance = self.instance(&vm, &mark, self.form());
         Ok(Some(instance).filter(|own| own.cluster_unproven || own.may_be_of(claim)))
     }
 
@@ -47,8 +48,10 @@ impl Inner {
         let untagged: Vec<&(VirtualMachine, Mark)> =
             found.iter().filter(|(vm, mark)| vm.tags.is_empty() && mark.made_here).collect();
         self.tag_again(&untagged).await;
+        self.tell_stopped(&found);
+        let form = self.form();
         let instances: Vec<Instance> =
-            found.iter().map(|(vm, mark)| self.instance(vm, mark)).collect();
+            found.iter().map(|(vm, mark)| self.instance(vm, mark, form)).collect();
         self.doubt_emptiness(instances.is_empty())?;
         let uids: BTreeSet<&str> = found.iter().map(|(_, mark)| mark.claim.uid.as_str()).collect();
         self.homes.keep(&uids);
@@ -113,8 +116,7 @@ impl Inner {
     }
 
     /// What an instance is to the operator.
-    pub(super) fn instance(&self, vm: &VirtualMachine, mark: &Mark) -> Instance {
-        let form = self.form();
+    fn instance(&self, vm: &VirtualMachine, mark: &Mark, form: Form) -> Instance {
         let resolved = {
             let state = self.state();
             let named = state.resolutions.named(&mark.class);
@@ -122,7 +124,7 @@ impl Inner {
             named.or_else(|| state.resolutions.all().next()).cloned()
         };
         let instance = vm::instance(vm, mark, resolved.as_deref(), form);
-        let zone = instance.labels.get(joiner_core::label::ZONE);
+        let zone = instance.labels.get(label::ZONE);
         if let Some(zone) = zone.filter(|_| !mark.claim.uid.is_empty()) {
             self.homes.know(&mark.claim.uid, &mark.pool, zone);
         }

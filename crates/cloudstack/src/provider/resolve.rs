@@ -88,9 +88,7 @@ impl Inner {
         }
         let resolved = Arc::new(self.resolved_of(read, resolution));
         let now = self.now();
-        let mut state = self.state();
-        state.types.insert(class.name.clone(), Arc::clone(&resolved.types));
-        state.resolutions.remember(class, Arc::clone(&resolved), now);
+        self.state().remember(class, &resolved, now);
         Ok(resolved)
     }
 

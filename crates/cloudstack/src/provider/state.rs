@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use joiner_cloud::{
     InstanceTypes,
     attempts::Tries,
+    class::NodeClass,
     cluster::{Cluster, ClusterChange},
     judgement::{RefusedOrders, ToldOnce},
     order::ClaimId,
@@ -42,6 +43,8 @@ pub(crate) struct Resolved {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) resolutions: Resolutions<Resolved>,
+    /// What others call the zones and types of all classes.
+    pub(super) aliases: Aliases,
     /// What could not be had lately.
     pub(super) unavailable: Unavailable,
     /// Classes whose types were told, by name.
@@ -65,6 +68,8 @@ pub(super) struct State {
     pub(super) projects: BTreeMap<String, String>,
     /// Whose objects are seen, and when that was asked.
     pub(super) scope: Option<(Timestamp, String)>,
+    /// Since when instances are off, by their ids, and whether their claims were told.
+    pub(super) off: BTreeMap<String, (Timestamp, bool)>,
     /// Since when lists are empty although claims have instances.
     pub(super) empty_since: Option<Timestamp>,
     /// Jobs of launches that are not waited for any more, oldest look first.
@@ -100,6 +105,7 @@ impl State {
                 self.projects.remove(&class.name);
                 self.types.remove(&class.name);
                 self.resolutions.forget(&class.name);
+                self.aliases = self.aliases_now();
             }
             ClusterChange::Claim(facts) => {
                 if facts.provider_id.is_some() && !facts.deleting {
@@ -158,8 +164,14 @@ impl State {
         of_class.collect()
     }
 
-    /// What others call zones and types.
-    pub(super) fn aliases(&self) -> Aliases {
+    /// Remembers what a class comes to.
+    pub(super) fn remember(&mut self, class: &NodeClass, resolved: &Arc<Resolved>, now: Timestamp) {
+        self.types.insert(class.name.clone(), Arc::clone(&resolved.types));
+        self.resolutions.remember(class, Arc::clone(resolved), now);
+        self.aliases = self.aliases_now();
+    }
+
+    fn aliases_now(&self) -> Aliases {
         let zones = self.resolutions.all().flat_map(|own| {
             own.resolution.zones.iter().filter_map(|zone| {
                 let (id, name) = (zone.zone.id.clone(), zone.zone.name.clone());

@@ -453,3 +453,20 @@ async fn labels_of_others_get_our_values_back() {
         assert_eq!(found.as_deref(), ours, "{key} {value}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_claim_of_an_instance_that_people_stopped_is_told_once() {
+    let world = World::new();
+    let provider = world.provider();
+    provider.create(&world.order(1)).await.unwrap();
+    world.server.set_state("karpenter-general-1", VmState::Stopped).unwrap();
+    provider.list().await.unwrap();
+    world.clock.sleep(Duration::from_mins(10)).await;
+    for _ in 0..2 {
+        assert_eq!(provider.list().await.unwrap().instances.len(), 1);
+    }
+    provider.notes().unwrap().write(Note::look_again(&world.class));
+    let notes = provider.notes().unwrap();
+    assert_eq!(reason(&notes.next().await), "InstanceStopped");
+    assert_eq!(notes.next().await, Note::look_again(&world.class), "it was told once");
+}
