@@ -4,26 +4,32 @@
 //! and from what was listed is decided by pure functions: [`resolve`] finds what the class's
 //! selectors mean, [`offerings`] makes instance types of service offerings, [`labels`] writes names
 //! as labels, [`names`], [`provider_id`] and [`marks`] say how an instance is known.
+//! [`CloudStack`] is the provider: it asks the server and carries out what they decide.
 //!
 //! This crate knows nothing of Kubernetes clients and controllers.
 
 pub mod client;
 pub mod labels;
 pub mod marks;
+mod metrics;
 pub mod names;
 mod node_class;
 pub mod offerings;
+mod provider;
 pub mod provider_id;
 pub mod resolve;
 pub mod user_data;
+mod vm;
 
 use joiner_cloud::class::{ClassKind, Role};
 
+pub use self::metrics::Metrics;
 pub use self::node_class::{
     Bootstrap, CustomShape, GroupRef, NodeClass, ResolvedStatus, SelectorTerm, Spec, StatusGpu,
     StatusNetwork, StatusOffering, StatusTemplate, TemplateSelectorTerm, TokenSecretRef, crd::crd,
     hash::HASH_VERSION,
 };
+pub use self::provider::{CloudStack, Expunge, ProviderSettings};
 
 /// API group of CloudStack's `NodeClass`.
 pub const NODE_CLASS_GROUP: &str = "karpenter.k8s.cloudstack";
@@ -32,6 +38,7 @@ pub const NODE_CLASS_KIND: &str = "CloudStackNodeClass";
 
 /// CloudStack's `NodeClass`.
 pub const NODE_CLASS: ClassKind = ClassKind {
+    role: Role::NodeClass,
     group: NODE_CLASS_GROUP,
     version: "v1",
     kind: NODE_CLASS_KIND,

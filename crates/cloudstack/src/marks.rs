@@ -19,6 +19,9 @@ pub const CLAIM_UID: &str = "karpenter.k8s.cloudstack/nodeclaim-uid";
 pub const CLUSTER: &str = "karpenter.k8s.cloudstack/cluster";
 /// Detail: the cluster's identity.
 pub const CLUSTER_UID: &str = "karpenter.k8s.cloudstack/cluster-uid";
+/// Tag: the instance that the tags were written for. A copy of the instance carries the same tag and
+/// has another id.
+pub const INSTANCE: &str = "karpenter.k8s.cloudstack/instance-id";
 /// Every detail that is ours. They are few and short: some hypervisors show each in their own
 /// definition of the instance.
 pub(crate) const DETAILS: [&str; 4] = [CLAIM, CLAIM_UID, CLUSTER, CLUSTER_UID];
@@ -39,8 +42,10 @@ pub fn cluster_tag(cluster: &str) -> (String, String) {
 
 /// Whether a tag says whose an instance is, so that only the controller writes it.
 pub(crate) fn is_own_tag(key: &str) -> bool {
-    matches!(key, MANAGED_BY | CLAIM | CLASS_TAG | label::NODE_POOL)
-        || key.starts_with(CLUSTER_TAG_PREFIX)
+    matches!(
+        key,
+        MANAGED_BY | CLAIM | CLASS_TAG | INSTANCE | CLAIM_UID | CLUSTER_UID | label::NODE_POOL
+    ) || key.starts_with(CLUSTER_TAG_PREFIX)
 }
 
 /// Whether a tag of a user says what the controller writes in any case.
@@ -80,6 +85,7 @@ pub fn tags(mark: &Mark, of_user: Option<&BTreeMap<String, String>>) -> BTreeMap
         (CLAIM, &mark.claim.name),
         (CLASS_TAG, &mark.class),
         (label::NODE_POOL, &mark.pool),
+        (INSTANCE, &mark.instance_uuid),
     ] {
         // CloudStack takes no empty value, and with it none of the others.
         if !value.is_empty() {
@@ -107,15 +113,29 @@ pub fn read(instance: &VirtualMachine, cluster: &str) -> Option<Mark> {
     if !is_ours {
         return None;
     }
-    let name = [detail(CLAIM), tag(CLAIM)].into_iter().find(|name| !name.is_empty());
+    let written = |key: &str| [detail(key), tag(key)].into_iter().find(|text| !text.is_empty());
     Some(Mark {
         cluster: cluster.to_owned(),
-        cluster_uid: detail(CLUSTER_UID),
-        claim: ClaimId { name: name?, uid: detail(CLAIM_UID) },
+        cluster_uid: written(CLUSTER_UID).unwrap_or_default(),
+        claim: ClaimId { name: written(CLAIM)?, uid: written(CLAIM_UID).unwrap_or_default() },
         pool: tag(label::NODE_POOL),
         class: tag(CLASS_TAG),
+        instance_uuid: tag(INSTANCE),
+        made_here: !detail(CLUSTER).is_empty(),
         ..Mark::default()
     })
+}
+
+/// The tags by which an instance that upstream made is known from now on: they say the identities of
+/// its claim and its cluster, which its details do not.
+pub fn adopting_tags(mark: &Mark) -> BTreeMap<String, String> {
+    let mut tags = tags(mark, None);
+    for (key, value) in [(CLAIM_UID, &mark.claim.uid), (CLUSTER_UID, &mark.cluster_uid)] {
+        if !value.is_empty() {
+            tags.insert(key.to_owned(), value.clone());
+        }
+    }
+    tags
 }
 
 /// Whether a mark is of a claim. A mark of upstream has only the claim's name.
@@ -174,7 +194,7 @@ mod tests {
     #[test]
     fn a_mark_is_read_as_it_was_written() {
         let made = instance(&tags(&mark(), None), &details(&mark(), None));
-        assert_eq!(read(&made, "prod"), Some(mark()));
+        assert_eq!(read(&made, "prod"), Some(Mark { made_here: true, ..mark() }));
     }
 
     /// Defect 32 of upstream: an instance whose tags were not written is nobody's.

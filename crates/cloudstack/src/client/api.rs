@@ -24,8 +24,9 @@ pub const LIST_AFFINITY_GROUPS: Api = Api::new("listAffinityGroups", Scoped::Pro
 pub const LIST_SECURITY_GROUPS: Api = Api::new("listSecurityGroups", Scoped::Project);
 /// Projects.
 pub const LIST_PROJECTS: Api = Api::new("listProjects", Scoped::Account);
-/// Limits of an account or a project.
-pub const LIST_RESOURCE_LIMITS: Api = Api::new("listResourceLimits", Scoped::Project);
+/// Limits of an account or a project. The command says whose, so that an administrator's key does not
+/// list those of all.
+pub const LIST_RESOURCE_LIMITS: Api = Api::new("listResourceLimits", Scoped::No);
 /// Commands that the key's role has.
 pub const LIST_APIS: Api = Api::new("listApis", Scoped::No);
 /// What the server can do.

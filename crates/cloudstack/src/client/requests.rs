@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use joiner_cloud::bootstrap::Secret;
 
-use super::{Api, Command, api};
+use super::{Api, Command, Scope, api};
 
 /// The kind of objects that tags are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +114,10 @@ pub fn templates(zone_id: &str, filter: &str) -> Command {
     in_zone(api::LIST_TEMPLATES, zone_id).with("templatefilter", filter)
 }
 
+/// The number of the resource that is the number of instances.
+const INSTANCES: &str = "0";
+/// The word for every project that the key may see.
+const ALL_PROJECTS: &str = "-1";
 /// What instances of a list are told with: enough for their marks, and no statistics.
 const DETAILS: &str = "min,tmpl,servoff,nics";
 
@@ -122,9 +126,19 @@ pub fn instance(id: &str) -> Command {
     Command::new(api::LIST_VIRTUAL_MACHINES).with("id", id).with("details", DETAILS)
 }
 
-/// The instances of a name in a zone. Old servers answer with names that contain it, too.
-pub fn instances_named(name: &str, zone_id: &str) -> Command {
-    in_zone(api::LIST_VIRTUAL_MACHINES, zone_id).with("name", name).with("details", DETAILS)
+/// The instances of a name in all zones. Old servers answer with names that contain it, too.
+pub fn instances_named(name: &str) -> Command {
+    Command::new(api::LIST_VIRTUAL_MACHINES).with("name", name).with("details", DETAILS)
+}
+
+/// The instances whose name contains a text; all where the text is empty.
+pub fn instances_containing(text: &str) -> Command {
+    Command::new(api::LIST_VIRTUAL_MACHINES).with("keyword", text).with("details", DETAILS)
+}
+
+/// The instance of an id, wherever the key may see it: in every account and every project.
+pub fn instance_anywhere(id: &str) -> Command {
+    instance(id).with("listall", "true").with("projectid", ALL_PROJECTS)
 }
 
 /// The instances that have one tag. Servers take several tags for alternatives.
@@ -152,4 +166,25 @@ pub fn create_tags(of: Tagged, id: &str, tags: &BTreeMap<String, String>) -> Com
 /// The data disks of an instance.
 pub fn data_disks(instance_id: &str) -> Command {
     Command::new(api::LIST_VOLUMES).with("virtualmachineid", instance_id).with("type", "DATADISK")
+}
+
+/// Has an instance started.
+pub fn start(id: &str) -> Command {
+    Command::new(api::START_VIRTUAL_MACHINE).with("id", id)
+}
+
+/// Has an instance stopped without asking its guest.
+pub fn force_stop(id: &str) -> Command {
+    Command::new(api::STOP_VIRTUAL_MACHINE).with("id", id).with("forced", "true")
+}
+
+/// The limit on the number of instances of the scope's owner. Its row says who that is.
+pub fn own_limit(scope: &Scope) -> Command {
+    let (account, domain) =
+        scope.account.as_ref().map(|(account, domain)| (account, domain)).unzip();
+    Command::new(api::LIST_RESOURCE_LIMITS)
+        .with("resourcetype", INSTANCES)
+        .with_some("projectid", scope.project.as_deref())
+        .with_some("account", account)
+        .with_some("domainid", domain)
 }

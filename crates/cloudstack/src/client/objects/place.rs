@@ -95,6 +95,9 @@ pub struct Capabilities {
 pub struct ResourceLimit {
     /// The account.
     pub account: Option<String>,
+    /// The id of the account's domain.
+    #[serde(rename = "domainid")]
+    pub domain_id: Option<String>,
     /// The project.
     pub project: Option<String>,
     /// The resource, by its number.
