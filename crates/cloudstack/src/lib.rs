@@ -3,7 +3,8 @@
 //! [`client`] talks to a management server and knows nothing of classes. What follows from a class
 //! and from what was listed is decided by pure functions: [`resolve`] finds what the class's
 //! selectors mean, [`offerings`] makes instance types of service offerings, [`labels`] writes names
-//! as labels, [`names`], [`provider_id`] and [`marks`] say how an instance is known.
+//! as labels, [`names`], [`provider_id`] and [`marks`] say how an instance is known. [`settings`] are
+//! the flags and variables of all of it.
 //!
 //! This crate knows nothing of Kubernetes clients and controllers.
 
@@ -15,6 +16,8 @@ mod node_class;
 pub mod offerings;
 pub mod provider_id;
 pub mod resolve;
+pub mod settings;
+mod types;
 pub mod user_data;
 
 use joiner_cloud::class::{ClassKind, Role};
@@ -24,6 +27,7 @@ pub use self::node_class::{
     StatusNetwork, StatusOffering, StatusTemplate, TemplateSelectorTerm, TokenSecretRef, crd::crd,
     hash::HASH_VERSION,
 };
+pub use self::types::StatusOfferings;
 
 /// API group of CloudStack's `NodeClass`.
 pub const NODE_CLASS_GROUP: &str = "karpenter.k8s.cloudstack";
