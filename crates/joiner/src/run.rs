@@ -296,6 +296,17 @@ mod tests {
     }
 
     #[test]
+    fn a_controller_for_cloudstack_is_refused_in_one_sentence() {
+        let expected = expect![[r"
+            the provider cloudstack (--providers, CLOUDSTACK_API_URL): this version plans for CloudStack (joiner plan, joiner explain) and does not create instances there yet; leave the provider out"]];
+        let url = "--cloudstack-api-url=https://cloud.example.org";
+        expected.assert_eq(&accept(&["--providers=cloudstack"], &[]).unwrap_err());
+        expected.assert_eq(&accept(&[url], &[]).unwrap_err());
+        expected.assert_eq(&accept(&[], &["CLOUDSTACK_API_URL"]).unwrap_err());
+        assert!(accept(&["--cloudstack-price-per-cpu=0.04"], &[]).is_ok(), "it is not on");
+    }
+
+    #[test]
     fn everything_that_is_wrong_is_told_at_once() {
         let flags = [
             "--metrics-port=no",
@@ -306,7 +317,7 @@ mod tests {
         expect![[r#"
             --price-per-vm (PRICE_PER_VM) cannot be "-1": use a price, 0 or more
             --metrics-port (METRICS_PORT) cannot be "no": use a port from 1 to 65535, or 0 for any that is free
-            --providers (PROVIDERS) cannot be "aws": use some of kwok, vsphere, separated by commas
+            --providers (PROVIDERS) cannot be "aws": use some of kwok, vsphere, cloudstack, separated by commas
             --vsphere-vm-memory-overhead-percent (VSPHERE_VM_MEMORY_OVERHEAD_PERCENT) cannot be "2": use a share from 0 to below 1, such as 0.075"#]].assert_eq(&accept(&flags, &[]).unwrap_err());
     }
 
