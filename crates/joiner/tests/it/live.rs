@@ -538,6 +538,7 @@ async fn instances_of_vsphere_are_those_of_the_classes_in_the_cluster() {
     for object in others {
         create(&cluster.lab, object);
     }
+    laid_over::undefine(&cluster, &["vspherenodeclasses.karpenter.vsphere.com"]);
     let undefined = refused().await;
     assert!(undefined.contains("does not have vspherenodeclasses.karpenter.vsphere.com"));
     create(&cluster.lab, open_definition("karpenter.vsphere.com", "VsphereNodeClass"));
