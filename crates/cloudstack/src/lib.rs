@@ -5,6 +5,7 @@
 //! selectors mean, [`offerings`] makes instance types of service offerings, [`labels`] writes names
 //! as labels, [`names`], [`provider_id`] and [`marks`] say how an instance is known.
 //! [`CloudStack`] is the provider: it asks the server and carries out what they decide.
+//! [`settings`] are the flags and variables of all of it.
 //!
 //! This crate knows nothing of Kubernetes clients and controllers.
 
@@ -18,6 +19,8 @@ pub mod offerings;
 mod provider;
 pub mod provider_id;
 pub mod resolve;
+pub mod settings;
+mod types;
 pub mod user_data;
 mod vm;
 
@@ -30,6 +33,7 @@ pub use self::node_class::{
     hash::HASH_VERSION,
 };
 pub use self::provider::{CloudStack, Expunge, ProviderSettings};
+pub use self::types::StatusOfferings;
 
 /// API group of CloudStack's `NodeClass`.
 pub const NODE_CLASS_GROUP: &str = "karpenter.k8s.cloudstack";

@@ -1,6 +1,7 @@
 //! The clouds of this program. One line of [`ALL`] adds one; its file below `clouds/` says all that
 //! the rest of the program has to know of it.
 
+mod cloudstack;
 mod kind;
 mod kwok;
 mod page;
@@ -20,7 +21,7 @@ pub(crate) use self::kind::{
 };
 
 /// Every cloud, in the order in which users see them.
-pub(crate) const ALL: Clouds = Clouds::new(&[&kwok::KIND, &vsphere::KIND]);
+pub(crate) const ALL: Clouds = Clouds::new(&[&kwok::KIND, &vsphere::KIND, &cloudstack::KIND]);
 
 /// Clouds, in the order in which users see them.
 #[derive(Debug, Clone, Copy)]

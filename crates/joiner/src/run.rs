@@ -296,6 +296,21 @@ mod tests {
     }
 
     #[test]
+    fn what_cloudstack_cannot_do_without_is_named_by_flag_and_variable() {
+        let told = accept(&["--providers=cloudstack"], &[]).unwrap_err();
+        for needed in [
+            "--cluster-name (CLUSTER_NAME)",
+            "--cloudstack-api-url (CLOUDSTACK_API_URL)",
+            "--cloudstack-api-key (CLOUDSTACK_API_KEY)",
+            "--cloudstack-secret-key (CLOUDSTACK_SECRET_KEY)",
+        ] {
+            let told_of = format!("{needed}: it is not given: the provider cloudstack is on and needs it");
+            assert!(told.contains(&told_of), "{told}");
+        }
+        assert!(accept(&["--cloudstack-price-per-cpu=0.04"], &[]).is_ok(), "it is not on");
+    }
+
+    #[test]
     fn everything_that_is_wrong_is_told_at_once() {
         let flags = [
             "--metrics-port=no",
@@ -306,7 +321,7 @@ mod tests {
         expect![[r#"
             --price-per-vm (PRICE_PER_VM) cannot be "-1": use a price, 0 or more
             --metrics-port (METRICS_PORT) cannot be "no": use a port from 1 to 65535, or 0 for any that is free
-            --providers (PROVIDERS) cannot be "aws": use some of kwok, vsphere, separated by commas
+            --providers (PROVIDERS) cannot be "aws": use some of kwok, vsphere, cloudstack, separated by commas
             --vsphere-vm-memory-overhead-percent (VSPHERE_VM_MEMORY_OVERHEAD_PERCENT) cannot be "2": use a share from 0 to below 1, such as 0.075"#]].assert_eq(&accept(&flags, &[]).unwrap_err());
     }
 

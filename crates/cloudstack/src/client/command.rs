@@ -8,9 +8,7 @@ use std::{
 
 use super::ClientError;
 
-/// How long an answer may take.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
-/// The same for commands that allocate hosts and addresses before they answer.
+/// How long an answer may take to commands that allocate hosts and addresses before they answer.
 const SLOW_ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// One command of CloudStack's API.
@@ -53,9 +51,9 @@ impl Api {
         ["list", "get", "query", "find"].iter().any(|verb| self.name.starts_with(verb))
     }
 
-    /// How long an answer may take.
-    pub(crate) fn patience(&self) -> Duration {
-        if self.slow { SLOW_ANSWER_TIMEOUT } else { ANSWER_TIMEOUT }
+    /// How long an answer may take, where the usual one may take this long.
+    pub(crate) fn deadline(&self, usual: Duration) -> Duration {
+        if self.slow { usual.max(SLOW_ANSWER_TIMEOUT) } else { usual }
     }
 }
 

@@ -1,6 +1,9 @@
 //! What the client has to know: whose keys, how fast, and for whom.
 
-use std::fmt::{self, Debug, Formatter};
+use std::{
+    fmt::{self, Debug, Formatter},
+    time::Duration,
+};
 
 use joiner_line::{Credentials, CredentialsSource, Endpoint, InvalidEndpoint, LineSettings};
 
@@ -13,6 +16,9 @@ const DEFAULT_PATH: &str = "/client/api";
 const REQUESTS_IN_FLIGHT: usize = 10;
 /// How many requests may leave in a second: below what a server that limits them allows by default.
 const REQUESTS_PER_SECOND: u32 = 20;
+
+/// How long an answer may take: upstream's default.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What the client has to know.
 #[derive(Clone)]
@@ -27,6 +33,8 @@ pub struct ClientSettings {
     pub signature: SignatureVersion,
     /// How many requests may leave in a second.
     pub requests_per_second: u32,
+    /// How long one answer may take.
+    pub answer_timeout: Duration,
     /// How we introduce ourselves, how many requests may be under way, and what counts them.
     pub line: LineSettings,
 }
@@ -45,6 +53,7 @@ impl ClientSettings {
             scope: Scope::default(),
             signature: SignatureVersion::default(),
             requests_per_second: REQUESTS_PER_SECOND,
+            answer_timeout: ANSWER_TIMEOUT,
             line: LineSettings {
                 requests_in_flight: REQUESTS_IN_FLIGHT,
                 ..LineSettings::default()

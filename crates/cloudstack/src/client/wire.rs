@@ -138,7 +138,7 @@ impl Wire {
         let parameters = signed(command, keys, self.settings.signature, self.clock().now());
         let request = self.request(command, parameters)?;
         let began = self.clock().running();
-        let answer = match self.line.send(request, command.api.patience()).await {
+        let answer = match self.line.send(request, command.api.deadline(self.settings.answer_timeout)).await {
             Ok(response) => {
                 self.look_at_date(response.headers());
                 payload(command, response.status(), response.body())

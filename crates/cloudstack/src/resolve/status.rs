@@ -91,22 +91,7 @@ pub(super) fn read(class: &NodeClass) -> Resolution {
     if names.len() > 1 {
         names.retain(|name| Some(*name) != status.zone_id.as_deref());
     }
-    let mut lacks: Vec<&str> = Vec::new();
-    if status.service_offerings.iter().any(|own| own.zones.is_empty()) && names.len() > 1 {
-        lacks.push("the zones of service offerings");
-    }
-    if status.templates.iter().all(|own| own.size_gib.is_none())
-        && class.spec.root_disk_size.is_none()
-        && status.service_offerings.iter().any(|own| own.root_disk_gib.is_none())
-    {
-        lacks.push("the sizes of root disks");
-    }
-    if status.templates.iter().any(|own| own.arch.is_none()) || status.templates.is_empty() {
-        lacks.push("the architectures of templates, which are taken for amd64");
-    }
-    if status.service_offerings.is_empty() {
-        lacks.push("service offerings, so there are no instance types");
-    }
+    let lacks = lacks(class, names.len());
     let zones = names.iter().enumerate().map(|(index, name)| in_zone(class, name, index));
     let mut resolution = Resolution {
         zones: zones.collect(),
@@ -121,10 +106,30 @@ pub(super) fn read(class: &NodeClass) -> Resolution {
         resolution.notes.push(format!(
             "{NODE_CLASS_KIND} {:?}: its status does not say {}",
             class.name(),
-            lacks.join(", ")
+            lacks.join(", and not ")
         ));
     }
     resolution
+}
+
+/// What a status does not say and a plan would need. That the sizes of root disks are not known is
+/// found out with the types.
+fn lacks(class: &NodeClass, zones: usize) -> Vec<&'static str> {
+    let status = &class.status;
+    if status.service_offerings.is_empty() {
+        return vec![
+            "service offerings, so there are no instance types; list them in \
+             status.serviceOfferings",
+        ];
+    }
+    let mut lacks = Vec::new();
+    if status.service_offerings.iter().any(|own| own.zones.is_empty()) && zones > 1 {
+        lacks.push("the zones of service offerings, which are taken for all");
+    }
+    if status.templates.iter().any(|own| own.arch.is_none()) || status.templates.is_empty() {
+        lacks.push("the architectures of templates, which are taken for amd64");
+    }
+    lacks
 }
 
 /// What a status says of one zone.

@@ -407,7 +407,7 @@ fn what_a_status_of_upstream_lacks_is_told_once() {
         &expect![[r#"
         medium: cpu 2, zone-a 0.0543
         large: cpu 4, zone-a 0.1086
-        note: CloudStackNodeClass "general": its status does not say the sizes of root disks, the architectures of templates, which are taken for amd64
+        note: CloudStackNodeClass "general": its status does not say the architectures of templates, which are taken for amd64
         note: CloudStackNodeClass "general": the size of the root disk is not known, so pods that request ephemeral-storage have no place there; set spec.rootDiskSize
     "#]],
     );
@@ -415,7 +415,7 @@ fn what_a_status_of_upstream_lacks_is_told_once() {
     check(
         &instance_types(&nothing, &from_status(&nothing), &Settings::default()),
         &expect![[r#"
-        note: CloudStackNodeClass "general": its status does not say the architectures of templates, which are taken for amd64, service offerings, so there are no instance types
+        note: CloudStackNodeClass "general": its status does not say service offerings, so there are no instance types; list them in status.serviceOfferings
     "#]],
     );
 }

@@ -23,7 +23,8 @@ fn crds_are_yaml_documents() {
         nodeoverlays.karpenter.sh
         capacitybuffers.autoscaling.x-k8s.io
         kwoknodeclasses.karpenter.kwok.sh
-        vspherenodeclasses.karpenter.vsphere.com"]]
+        vspherenodeclasses.karpenter.vsphere.com
+        cloudstacknodeclasses.karpenter.k8s.cloudstack"]]
     .assert_eq(&names.join("\n"));
     assert!(documents.iter().all(|crd| crd["kind"] == "CustomResourceDefinition"));
 }

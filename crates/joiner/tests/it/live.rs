@@ -538,6 +538,7 @@ async fn instances_of_vsphere_are_those_of_the_classes_in_the_cluster() {
     for object in others {
         create(&cluster.lab, object);
     }
+    laid_over::undefine(&cluster, &["vspherenodeclasses.karpenter.vsphere.com"]);
     let undefined = refused().await;
     assert!(undefined.contains("does not have vspherenodeclasses.karpenter.vsphere.com"));
     create(&cluster.lab, open_definition("karpenter.vsphere.com", "VsphereNodeClass"));
@@ -554,6 +555,20 @@ async fn instances_of_vsphere_are_those_of_the_classes_in_the_cluster() {
     assert!(live["summary"]["claims"].as_u64().unwrap() > 0, "{live}");
     let args = ["plan", "-o", "json", "--pending", "unschedulable", "-f", &dump];
     assert_eq!(plan(&program(args.map(str::to_owned).to_vec()).await), live);
+}
+
+#[tokio::test]
+async fn a_dump_keeps_what_plans_for_cloudstack_depend_on() {
+    let cluster = Cluster::of_example("cloudstack").await;
+    let dump = cluster.path("dump");
+    let live = plan(&cluster.run(&["plan", "-o", "json", "--dump", &dump]).await);
+    assert_eq!(live["summary"]["claims"], 3, "{live}");
+    let args = ["plan", "-o", "json", "--pending", "unschedulable", "-f", &dump];
+    assert_eq!(plan(&program(args.map(str::to_owned).to_vec()).await), live);
+    let kept =
+        fs::read_to_string(format!("{dump}/cloudstacknodeclasses.karpenter.k8s.cloudstack.json"));
+    let kept = kept.unwrap();
+    assert!(kept.contains("Medium Instance") && !kept.contains("SelectorTerms"), "{kept}");
 }
 
 /// A definition that lets everything through.

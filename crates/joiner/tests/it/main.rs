@@ -3,6 +3,7 @@
 mod bad_input;
 mod behaviours;
 mod bench;
+mod cloudstack;
 mod commands;
 mod demo;
 mod disrupt;

@@ -26,7 +26,7 @@ settings! {
     CPU_REQUESTS "cpu-requests" "MILLICORES" "1000"
         "Accepted for Karpenter's sake: what the process does at once does not depend on it";
     VM_MEMORY_OVERHEAD_PERCENT "vm-memory-overhead-percent" "SHARE" ""
-        "Share of a VM's memory that its guest does not see; vSphere's 0.075, KWOK's instances have none";
+        "Share of a VM's memory that its guest does not see; vSphere's and CloudStack's 0.075, KWOK's instances have none";
     PRICE_PER_VCPU "price-per-vcpu" "PRICE" "0.025"
         "Price of a vCPU hour where a cloud has no prices of its own; KWOK has";
     PRICE_PER_GB "price-per-gb" "PRICE" "0.001"

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Takes definitions away from a cluster.
-fn undefine(cluster: &Cluster, names: &[&str]) {
+pub(super) fn undefine(cluster: &Cluster, names: &[&str]) {
     let definitions = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
     for name in names {
         let (key, options) = (Key::new("", name), DeleteOptions::default());
