@@ -192,9 +192,7 @@ impl World {
 
     /// The same, refused if its configuration is locked.
     pub(crate) fn unlocked_vm(&self, call: &Call) -> Result<&Vm, Refusal> {
-        if call.flag("skiplock") && !call.caller.is_root() {
-            return Err(Refusal::parameter("skiplock", "Only root may use this option."));
-        }
+        check_skiplock(call)?;
         let vm = self.vm(call)?;
         match vm.lock() {
             Some(lock) if !call.flag("skiplock") => {
@@ -214,4 +212,12 @@ impl World {
         new.hidden = true;
         Reply::Await { task: self.begin(new), limit: None }
     }
+}
+
+/// Refuses to pass over a lock for all but root.
+fn check_skiplock(call: &Call) -> Result<(), Refusal> {
+    if call.flag("skiplock") && !call.caller.is_root() {
+        return Err(Refusal::parameter("skiplock", "Only root may use this option."));
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Starting, stopping and destroying VMs.
 
-use super::{Call, Reply};
+use super::{Call, Reply, check_skiplock};
 use crate::{
     refusal::Refusal,
     task::{Act, Mode, Resource, Step, TaskNumber},
@@ -10,18 +10,14 @@ use crate::{
 impl World {
     pub(super) fn call_power(&mut self, call: &Call) -> Result<Reply, Refusal> {
         let (vmid, id) = (call.vmid(), call.text("vmid").to_owned());
+        if call.name == "destroy" {
+            return self.destroy(call);
+        }
         let vm = self.unlocked_vm(call)?;
         let (is_template, running, ha) = (vm.is_template(), vm.running, vm.ha.is_some());
         let durations = self.behaviour.durations.clone();
         let lock = Step::Lock(Resource::Vm(vmid), Mode::Exclusive);
         let name = call.name.as_str();
-        if name == "destroy" {
-            let purge = call.flag("purge");
-            self.may_destroy(vmid, purge).map_err(Refusal::failed)?;
-            let act = Step::Act(Act::Destroy { vmid, purge });
-            let task = call.task("qmdestroy", &id, vec![lock, Step::Wait(durations.destroy), act]);
-            return Ok(self.begin_reply(task));
-        }
         if is_template {
             return Err(Refusal::failed("you can't start a vm if it's a template"));
         }
@@ -51,6 +47,23 @@ impl World {
             }
         }
         let task = call.task(kind, &id, vec![lock, Step::Wait(lasts), Step::Act(act)]);
+        Ok(self.begin_reply(task))
+    }
+
+    fn destroy(&mut self, call: &Call) -> Result<Reply, Refusal> {
+        check_skiplock(call)?;
+        self.vm(call)?;
+        let (vmid, purge) = (call.vmid(), call.flag("purge"));
+        if call.flag("skiplock") {
+            self.vm_mut(vmid).map_err(Refusal::failed)?.config.remove("lock");
+        }
+        self.may_destroy(vmid, purge).map_err(Refusal::failed)?;
+        let steps = vec![
+            Step::Lock(Resource::Vm(vmid), Mode::Exclusive),
+            Step::Wait(self.behaviour.durations.destroy),
+            Step::Act(Act::Destroy { vmid, purge }),
+        ];
+        let task = call.task("qmdestroy", call.text("vmid"), steps);
         Ok(self.begin_reply(task))
     }
 }

@@ -19,6 +19,8 @@ pub struct Behaviour {
     pub version: String,
     /// How errors are written.
     pub errors: ErrorStyle,
+    /// Whether a VM may be destroyed that a clone left locked, when its task is no more.
+    pub destroys_broken_clones: bool,
     /// How long things take.
     pub durations: Durations,
 }
@@ -61,6 +63,7 @@ impl Default for Behaviour {
         Self {
             version: "9.1.2".to_owned(),
             errors: ErrorStyle::default(),
+            destroys_broken_clones: true,
             durations: Durations::default(),
         }
     }

@@ -281,7 +281,10 @@ impl World {
         if vm.is_protected() {
             return Err(format!("can't remove VM {vmid} - protection mode enabled"));
         }
-        if let Some(lock) = vm.lock() {
+        if let Some(lock) = vm.lock()
+            && !self.is_broken_clone(vmid, lock)
+            && lock != "suspended"
+        {
             return Err(format!("VM is locked ({lock})"));
         }
         if vm.ha.is_some() && !purge {
@@ -303,6 +306,14 @@ impl World {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Whether a clone left a VM behind that may be destroyed in spite of its lock.
+    fn is_broken_clone(&self, vmid: u32, lock: &str) -> bool {
+        let makes = |task: &super::Task| task.is_running() && task.makes == Some(vmid);
+        lock == "clone"
+            && self.behaviour.destroys_broken_clones
+            && !self.tasks.all.values().any(makes)
     }
 
     /// Removes a VM and its volumes.

@@ -24,6 +24,8 @@ async fn a_clone_is_locked_and_nameless_until_its_first_disk_is_copied() {
     client.clock.sleep(Duration::from_millis(4_100)).await;
     let config = client.config(200).await;
     assert_eq!(keys(&config), ["description", "lock", "name"]);
+    let kept = client.call("DELETE /nodes/pve-1/qemu/200").await;
+    assert_eq!(kept.refusal(), (500, "VM is locked (clone)"));
     assert_eq!(client.wait(upid.as_str().unwrap()).await, "OK");
     let config = client.config(200).await;
     assert_eq!((&config["name"], &config["cores"]), (&json!("web-1"), &json!(2)));

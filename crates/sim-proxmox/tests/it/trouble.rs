@@ -36,7 +36,10 @@ async fn tasks_fail_clean_up_break_warn_and_get_lost() {
     client.cluster.trouble("task breaks \"unexpected status\" on clone").unwrap();
     assert_eq!(client.task(clone).await, "unexpected status");
     assert_eq!(client.config(200).await.as_object().unwrap().len(), 2);
-    client.cluster.edit(200, "lock", None).unwrap();
+    client.cluster.behave(|it| it.destroys_broken_clones = false);
+    let locked = client.call("DELETE /nodes/pve-1/qemu/200").await;
+    assert_eq!(locked.refusal(), (500, "VM is locked (clone)"));
+    client.cluster.behave(|it| it.destroys_broken_clones = true);
     client.done("DELETE /nodes/pve-1/qemu/200").await;
     client.cluster.trouble("task warns 1 on clone").unwrap();
     assert_eq!(client.task(clone).await, "WARNINGS: 1");
