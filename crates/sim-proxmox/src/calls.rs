@@ -172,7 +172,7 @@ impl World {
             "change" | "changesync" | "resize" | "unlink" | "cloudinitrun" => {
                 self.call_config(call)
             }
-            "pools" | "poolchange" => self.call_pools(call),
+            "pools" | "pool" | "poolchange" | "poolwrite" => self.call_pools(call),
             name if name.starts_with("fw") || name.starts_with("ipset") => self.call_firewall(call),
             _ => self.call_guests(call),
         }

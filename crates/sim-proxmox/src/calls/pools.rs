@@ -7,7 +7,10 @@ use crate::{refusal::Refusal, world::World};
 
 impl World {
     pub(super) fn call_pools(&mut self, call: &Call) -> Result<Reply, Refusal> {
-        if call.name == "pools" { self.pools(call) } else { self.change_pool(call) }
+        match call.name.as_str() {
+            "pools" | "pool" => self.pools(call),
+            _ => self.change_pool(call),
+        }
     }
 
     fn pools(&self, call: &Call) -> Result<Reply, Refusal> {
@@ -31,6 +34,11 @@ impl World {
                     })
                 })
                 .collect();
+            // The older endpoint answers with the pool itself, without its name.
+            if call.name == "pool" {
+                let row = json!({ "comment": comment(pool), "members": members });
+                return Ok(Reply::Done(row));
+            }
             let row = json!({ "poolid": pool, "comment": comment(pool), "members": members });
             return Ok(Reply::Done(json!([row])));
         }

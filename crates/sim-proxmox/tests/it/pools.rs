@@ -25,6 +25,8 @@ async fn a_vm_is_a_member_of_one_pool() {
     let ids: Vec<_> =
         others[0]["members"].as_array().unwrap().iter().map(|it| it["vmid"].clone()).collect();
     assert_eq!(ids, [json!(100), json!(200)]);
-    client.call("PUT /pools poolid=others&vms=200&delete=1").await.ok();
+    let others = client.call("GET /pools/others").await.ok();
+    assert_eq!(others["members"].as_array().unwrap().len(), 2);
+    client.call("PUT /pools/others vms=200&delete=1").await.ok();
     assert_eq!(client.row(200).await.get("pool"), None);
 }
