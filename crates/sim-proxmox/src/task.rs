@@ -1,6 +1,7 @@
 //! Tasks: steps that wait for time and for locks, and what is told of them.
 
 mod act;
+mod life;
 mod lock;
 
 use std::{
