@@ -15,5 +15,5 @@ mod simulation;
 pub mod trouble;
 
 pub use agenda::Agenda;
-pub use server::{Answered, InProcess, NoAnswer, Server};
+pub use server::{Answered, InProcess, KeepAlive, NoAnswer, Server};
 pub use simulation::{Simulation, World};

@@ -1,12 +1,20 @@
 //! A simulated cloud on a port of the loopback interface, for clients that want a socket.
 
-use std::{fmt::Write as _, io, net::SocketAddr, sync::Arc};
+use std::{
+    fmt::Write as _,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use rcgen::{CertificateParams, DnType, KeyPair};
 use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use tokio::{
@@ -140,9 +148,27 @@ async fn connection(stream: TcpStream, acceptor: Option<TlsAcceptor>, server: im
 }
 
 async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, server: impl Server) {
-    let service = service_fn(move |request| answer(server.clone(), request));
+    let keep_alive = server.keep_alive();
+    let served = Arc::new(AtomicU32::new(0));
+    let service = service_fn(move |request| {
+        let (server, count) = (server.clone(), served.fetch_add(1, Ordering::Relaxed) + 1);
+        async move {
+            let mut response = answer(server, request).await?;
+            let failed = response.status().as_u16() >= 400 && keep_alive.ends_after_errors;
+            if failed || keep_alive.requests.is_some_and(|most| count >= most) {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+            }
+            Ok::<_, NoAnswer>(response)
+        }
+    });
+    let mut builder = http1::Builder::new();
+    if let Some(idle) = keep_alive.idle {
+        // The time for the next head begins when the answer before it is written.
+        builder.timer(TokioTimer::new()).header_read_timeout(idle);
+    }
     // An answer that is lost breaks the connection, which is all that the caller ever learns.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn answer(

@@ -4,6 +4,7 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -25,8 +26,24 @@ pub struct Answered {
     pub outcome: String,
 }
 
+/// When a server ends connections that clients would like to use again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// How long a connection may be idle; as long as it likes if none.
+    pub idle: Option<Duration>,
+    /// How many requests a connection carries; as many as there are if none.
+    pub requests: Option<u32>,
+    /// Whether a connection ends after an answer with a status of 400 or more.
+    pub ends_after_errors: bool,
+}
+
 /// A simulated cloud that answers requests. Clones are the same one.
 pub trait Server: Clone + Send + Sync + 'static {
+    /// How long connections live where it is served.
+    fn keep_alive(&self) -> KeepAlive {
+        KeepAlive::default()
+    }
+
     /// Answers a request.
     fn answer(
         &self,

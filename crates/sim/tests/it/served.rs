@@ -1,8 +1,10 @@
 //! A simulated cloud on a socket.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use joiner_sim::serve::serve;
+use bytes::Bytes;
+use http::{Request, Response};
+use joiner_sim::{KeepAlive, NoAnswer, Server, serve::serve};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,
@@ -50,4 +52,41 @@ async fn it_answers_over_tls_with_its_own_certificate() {
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
     assert!(ask(stream).await.ends_with("count 1"));
+}
+
+/// A counter whose connections end as its keep-alive says.
+#[derive(Clone)]
+struct Brief(Counter, KeepAlive);
+
+impl Server for Brief {
+    fn keep_alive(&self) -> KeepAlive {
+        self.1
+    }
+
+    async fn answer(&self, request: Request<Bytes>) -> Result<Response<Bytes>, NoAnswer> {
+        Server::answer(&self.0, request).await
+    }
+}
+
+/// How many answers come before a connection ends on which two requests are sent.
+async fn answers(counter: Counter, keep_alive: KeepAlive) -> usize {
+    let serving = serve(Brief(counter, keep_alive), None).await.unwrap();
+    let mut stream = TcpStream::connect(serving.address()).await.unwrap();
+    let request = "POST /add HTTP/1.1\r\nhost: counter\r\n\r\n".repeat(2);
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer).matches("HTTP/1.1 ").count()
+}
+
+#[tokio::test]
+async fn connections_end_when_idle_after_errors_and_after_so_many_requests() {
+    let brief = KeepAlive { idle: Some(Duration::from_millis(50)), ..KeepAlive::default() };
+    assert_eq!(answers(Counter::new(), brief).await, 2);
+    let single = KeepAlive { requests: Some(1), ..KeepAlive::default() };
+    assert_eq!(answers(Counter::new(), single).await, 1);
+    let counter = Counter::new();
+    counter.trouble("http 503 always");
+    let careful = KeepAlive { ends_after_errors: true, ..KeepAlive::default() };
+    assert_eq!(answers(counter, careful).await, 1);
 }
