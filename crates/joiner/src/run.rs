@@ -304,7 +304,8 @@ mod tests {
             "--cloudstack-api-key (CLOUDSTACK_API_KEY)",
             "--cloudstack-secret-key (CLOUDSTACK_SECRET_KEY)",
         ] {
-            let told_of = format!("{needed}: it is not given: the provider cloudstack is on and needs it");
+            let told_of =
+                format!("{needed}: it is not given: the provider cloudstack is on and needs it");
             assert!(told.contains(&told_of), "{told}");
         }
         assert!(accept(&["--cloudstack-price-per-cpu=0.04"], &[]).is_ok(), "it is not on");

@@ -138,13 +138,15 @@ impl Wire {
         let parameters = signed(command, keys, self.settings.signature, self.clock().now());
         let request = self.request(command, parameters)?;
         let began = self.clock().running();
-        let answer = match self.line.send(request, command.api.deadline(self.settings.answer_timeout)).await {
-            Ok(response) => {
-                self.look_at_date(response.headers());
-                payload(command, response.status(), response.body())
-            }
-            Err(error) => Err(error.into()),
-        };
+        let answer =
+            match self.line.send(request, command.api.deadline(self.settings.answer_timeout)).await
+            {
+                Ok(response) => {
+                    self.look_at_date(response.headers());
+                    payload(command, response.status(), response.body())
+                }
+                Err(error) => Err(error.into()),
+            };
         let code = answer.as_ref().err().map_or_else(|| "200".to_owned(), ClientError::code);
         self.line.observe(command.api.name, began, &code);
         if code == "429" {
