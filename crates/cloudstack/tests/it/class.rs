@@ -1,5 +1,7 @@
 //! What a class may say, and what is said of one that cannot be used.
 
+use std::{env, fs, path::Path};
+
 use expect_test::{Expect, expect};
 use joiner_api::facts::Facts;
 use joiner_cloudstack::{NodeClass, crd};
@@ -120,6 +122,19 @@ fn tags_that_say_whose_an_instance_is_are_not_the_users() {
 fn upstream() -> Facts {
     let facts = include_str!("../facts/cloudstacknodeclasses.karpenter.k8s.cloudstack.txt");
     facts.parse().expect("any text has facts")
+}
+
+/// Only where definitions of upstream are at hand: `JOINER_CRDS` names their folder, as seen from
+/// the root of the checkout.
+#[test]
+fn the_facts_are_those_of_upstreams_definition() {
+    let Some(folder) = env::var_os("JOINER_CRDS") else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let file = "cloudstack/karpenter.k8s.cloudstack_cloudstacknodeclasses.yaml";
+    let text = fs::read_to_string(root.join(folder).join(file)).unwrap();
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let differences: Vec<String> = upstream().differences(&Facts::of(&documents[0])).collect();
+    assert_eq!(differences, Vec::<String>::new());
 }
 
 /// Defect 1 of upstream is a difference: a term that says only an osType is accepted.
