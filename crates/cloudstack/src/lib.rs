@@ -42,7 +42,6 @@ pub const NODE_CLASS_KIND: &str = "CloudStackNodeClass";
 
 /// CloudStack's `NodeClass`.
 pub const NODE_CLASS: ClassKind = ClassKind {
-    role: Role::NodeClass,
     group: NODE_CLASS_GROUP,
     version: "v1",
     kind: NODE_CLASS_KIND,

@@ -73,7 +73,7 @@ impl Endpoint {
     }
 
     /// Host and port, as the header `Host` has them: without the usual port.
-    pub(crate) fn authority(&self) -> String {
+    pub fn authority(&self) -> String {
         if self.port == usual_port(self.encrypted) {
             self.host.clone()
         } else {
