@@ -69,8 +69,13 @@ impl Builtin {
     pub(crate) fn arity(self) -> (usize, bool) {
         match self {
             Self::Html | Self::Js | Self::UrlQuery | Self::Print | Self::Println => (0, true),
-            Self::And | Self::Or | Self::Call | Self::Eq | Self::Index | Self::Slice => (1, true),
-            Self::Printf => (1, true),
+            Self::And
+            | Self::Or
+            | Self::Call
+            | Self::Eq
+            | Self::Index
+            | Self::Slice
+            | Self::Printf => (1, true),
             Self::Len | Self::Not => (1, false),
             Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => (2, false),
         }
@@ -80,8 +85,9 @@ impl Builtin {
     pub(crate) fn parameter(self, index: usize) -> Option<Type> {
         match self {
             Self::Printf if index == 0 => Some(Type::Text),
-            Self::Printf | Self::Print | Self::Println => Some(Type::Any),
-            Self::Html | Self::Js | Self::UrlQuery => Some(Type::Any),
+            Self::Printf | Self::Print | Self::Println | Self::Html | Self::Js | Self::UrlQuery => {
+                Some(Type::Any)
+            }
             _ => None,
         }
     }
@@ -153,7 +159,7 @@ fn call(
     let mut values = Vec::with_capacity(given);
     for (index, operand) in operands.enumerate() {
         let of = function.parameter(index).unwrap_or(&Type::Any);
-        let value = index::prepared(operand.unboxed(), of);
+        let value = index::prepared(&operand.unboxed(), of);
         values.push(value.map_err(|problem| format!("arg {index}: {problem}"))?);
     }
     exec::invoke(budget, function, &values)

@@ -20,7 +20,7 @@ use crate::{
     value::Value,
 };
 
-type Outcome<T> = Result<T, Box<ExecutionError>>;
+type Outcome<T> = Result<T, ExecutionError>;
 
 /// How a node ended: loops look at it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl<'t> Execution<'t> {
         known.map(|(_, value)| value.clone()).ok_or_else(|| self.undefined(name))
     }
 
-    fn undefined(&self, name: &str) -> Box<ExecutionError> {
+    fn undefined(&self, name: &str) -> ExecutionError {
         self.error(format!("undefined variable: {name}"))
     }
 

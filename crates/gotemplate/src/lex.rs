@@ -101,7 +101,7 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
 }
 
 fn newlines(text: &[u8]) -> usize {
-    text.iter().filter(|byte| **byte == b'\n').count()
+    text.split(|byte| *byte == b'\n').count() - 1
 }
 
 /// `U+0023 '#'`, as Go shows characters that it did not expect.

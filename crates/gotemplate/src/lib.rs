@@ -87,6 +87,6 @@ impl Template {
 
     /// Executes the template on a value.
     pub fn execute(&self, data: &Value, options: &Options) -> Result<Vec<u8>, ExecutionError> {
-        exec::execute(self, data, options).map_err(|error| *error)
+        exec::execute(self, data, options)
     }
 }

@@ -169,7 +169,7 @@ pub(crate) fn written(value: f64, notation: Notation, precision: Option<usize>) 
             Decimal::read(&format!("{magnitude:.*e}", digits.min(DIGITS_MAX)))
         }
         (Notation::Shorter, Some(digits)) => {
-            Decimal::read(&format!("{magnitude:.*e}", digits.max(1).min(DIGITS_MAX) - 1))
+            Decimal::read(&format!("{magnitude:.*e}", digits.clamp(1, DIGITS_MAX) - 1))
         }
         (Notation::Plain, Some(digits)) => {
             let shown = format!("{magnitude:.*}", digits.min(DIGITS_MAX));
@@ -219,8 +219,7 @@ fn with_exponent(decimal: &Decimal, digits: i32) -> String {
     }
     let exponent = if decimal.digits.is_empty() { 0 } else { decimal.point - 1 };
     let sign = if exponent < 0 { '-' } else { '+' };
-    text.push_str(&format!("e{sign}{:02}", exponent.abs()));
-    text
+    format!("{text}e{sign}{:02}", exponent.abs())
 }
 
 fn plain(decimal: &Decimal, digits: i32) -> String {
@@ -281,8 +280,7 @@ pub(crate) fn written_in_hexadecimal(value: f64, precision: Option<usize>) -> St
         left -= 1;
     }
     let sign = if exponent < 0 { '-' } else { '+' };
-    text.push_str(&format!("p{sign}{:02}", exponent.abs()));
-    text
+    format!("{text}p{sign}{:02}", exponent.abs())
 }
 
 /// Sign, mantissa of 53 bits and the exponent of its first bit.

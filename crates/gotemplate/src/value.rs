@@ -14,6 +14,9 @@ pub use types::{IntKind, Type, UintKind};
 
 use crate::function::Function;
 
+/// What an item of a list takes, besides its text.
+pub(crate) const ITEM_BYTES: usize = 64;
+
 /// A Go value.
 ///
 /// `Debug` shows the type only: values may be secrets.
@@ -138,15 +141,17 @@ impl Value {
         value
     }
 
-    /// How many bytes of text are in a value: what it costs to look at all of it.
+    /// How many bytes a value takes: what it costs to make it or to look at all of it.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.bytes().len(),
-            Self::List(list) => list.items().iter().map(|item| 8 + item.size()).sum(),
-            Self::Map(map) => map.iter().map(|(key, value)| key.bytes().len() + value.size()).sum(),
-            Self::Struct(value) => value.values.iter().map(|item| 8 + item.size()).sum(),
+            Self::List(list) => list.items().iter().map(|item| ITEM_BYTES + item.size()).sum(),
+            Self::Map(map) => {
+                map.iter().map(|(key, item)| ITEM_BYTES + key.bytes().len() + item.size()).sum()
+            }
+            Self::Struct(value) => value.values.iter().map(|item| ITEM_BYTES + item.size()).sum(),
             Self::Pointer(Pointer { value: Some(value), .. }) => value.size(),
-            _ => 8,
+            _ => 0,
         }
     }
 }

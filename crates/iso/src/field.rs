@@ -3,15 +3,13 @@
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
 /// A number in both orders of bytes.
-pub(crate) fn both_u16(number: u16) -> [u8; 4] {
-    let ([a, b], [c, d]) = (number.to_le_bytes(), number.to_be_bytes());
-    [a, b, c, d]
+pub(crate) fn both_u16(number: u16) -> Vec<u8> {
+    [number.to_le_bytes(), number.to_be_bytes()].concat()
 }
 
 /// A number in both orders of bytes.
-pub(crate) fn both_u32(number: u32) -> [u8; 8] {
-    let ([a, b, c, d], [e, f, g, h]) = (number.to_le_bytes(), number.to_be_bytes());
-    [a, b, c, d, e, f, g, h]
+pub(crate) fn both_u32(number: u32) -> Vec<u8> {
+    [number.to_le_bytes(), number.to_be_bytes()].concat()
 }
 
 /// How a text is written into a field.

@@ -21,7 +21,7 @@ fn position(index: &Operand, most: usize) -> Result<usize, String> {
 }
 
 /// A value as one of a type, for keys of maps and arguments of `call`.
-pub(super) fn prepared(operand: Operand, of: &Type) -> Result<Value, String> {
+pub(super) fn prepared(operand: &Operand, of: &Type) -> Result<Value, String> {
     let Some(value) = operand.value() else {
         if of.can_be_nil() {
             return Ok(of.zero());
@@ -73,7 +73,7 @@ pub(super) fn index(operands: &[Operand]) -> Result<Operand, CallError> {
                 Operand::Plain(Value::Uint(UintKind::Uint8, (*found).into()))
             }
             Value::Map(map) => {
-                let Value::Text(key) = prepared(index, &Type::Text)? else {
+                let Value::Text(key) = prepared(&index, &Type::Text)? else {
                     return Err("value is not a string".into());
                 };
                 let found = map.get(key.bytes()).cloned().unwrap_or_else(|| map.of.zero());

@@ -66,13 +66,13 @@ impl fmt::Display for At<'_> {
 }
 
 impl Execution<'_> {
-    pub(super) fn error(&self, problem: String) -> Box<ExecutionError> {
+    pub(super) fn error(&self, problem: String) -> ExecutionError {
         let position = self.at.map_or(0, |at| at.position());
         let before = &self.template.source[..position];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = before.split(|byte| *byte == b'\n').count();
         let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();
         let context = self.at.map(|at| at.to_string()).unwrap_or_default();
-        Box::new(ExecutionError {
+        ExecutionError {
             name: self.template.name.clone(),
             line,
             column,
@@ -80,11 +80,11 @@ impl Execution<'_> {
             context: shortened(context),
             problem,
             limit: None,
-        })
+        }
     }
 
-    pub(super) fn limit(&self, limit: LimitReached) -> Box<ExecutionError> {
-        Box::new(ExecutionError { limit: Some(limit), ..*self.error(limit.to_string()) })
+    pub(super) fn limit(&self, limit: LimitReached) -> ExecutionError {
+        ExecutionError { limit: Some(limit), ..self.error(limit.to_string()) }
     }
 }
 

@@ -167,7 +167,7 @@ impl Printer {
         text = format!("U+{}{text}", "0".repeat(least.saturating_sub(text.len())));
         let rune = u32::try_from(bits).ok().and_then(char::from_u32);
         if let Some(rune) = rune.filter(|rune| self.flags.sharp && runes::is_print(*rune)) {
-            text.push_str(&format!(" '{rune}'"));
+            text.extend([' ', '\'', rune, '\'']);
         }
         self.pad_with_spaces(text.as_bytes());
     }

@@ -38,7 +38,7 @@ impl Json {
             Value::List(list) if list.of == Type::Uint(UintKind::Uint8) => self.bytes(list.items()),
             Value::List(list) => {
                 let items = list.items();
-                self.group("[", "]", items.iter(), |json, item| json.value(item));
+                self.group("[", "]", items.iter(), Self::value);
             }
             Value::Map(map) if map.is_nil() => self.out.push("null"),
             Value::Map(map) => self.group("{", "}", map.iter(), |json, (key, value)| {

@@ -105,10 +105,12 @@ fn slaac(values: &[Value]) -> Called {
     let IpAddr::V6(_) = cidr.address else {
         return Err("slaac generator requires an IPv6 network".into());
     };
-    let [a, b, c, d, e, f] = mac;
     let network = cidr.network().to_be_bytes();
     let mut octets = network;
-    octets[8..].copy_from_slice(&[a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+    octets[8..11].copy_from_slice(&mac[..3]);
+    octets[8] ^= 2;
+    octets[11..13].copy_from_slice(&[0xff, 0xfe]);
+    octets[13..].copy_from_slice(&mac[3..]);
     let kept = (cidr.prefix / 8) as usize;
     octets[..kept].copy_from_slice(&network[..kept]);
     Ok(Value::text(format!("{}/{}", written(IpAddr::V6(Ipv6Addr::from(octets))), cidr.prefix)))

@@ -1,6 +1,8 @@
 //! Functions of regular expressions, in Go's dialect (RE2).
 
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use std::{borrow::Cow, ops::Range};
+
+use regex::{Captures, Regex, RegexBuilder};
 
 use super::{Called, bytes};
 use crate::{
@@ -26,7 +28,9 @@ pub(super) fn functions() -> Vec<(&'static str, Function)> {
             Function::new(vec![Type::Text; 2], Type::Text, |budget, values| {
                 let [pattern, text] = values else { return Ok(Value::text("")) };
                 let regex = prepare(budget, pattern, text)?;
-                Ok(Value::text(regex.find(bytes(text)).map_or(&[][..], |found| found.as_bytes())))
+                let subject = Subject::of(bytes(text));
+                let found = regex.find(&subject.text).map(|found| subject.bytes(found.range()));
+                Ok(Value::text(found.unwrap_or_default()))
             }),
         ),
         (
@@ -49,31 +53,73 @@ fn find_group(budget: &mut Budget, values: &[Value]) -> Called {
     let regex = prepare(budget, pattern, text)?;
     let group = usize::try_from(*group)
         .map_err(|_| format!("runtime error: index out of range [{group}]"))?;
-    let Some(captures) = regex.captures(bytes(text)) else { return Ok(Value::text("")) };
-    Ok(Value::text(captures.get(group).map_or(&[][..], |found| found.as_bytes())))
+    let subject = Subject::of(bytes(text));
+    let captures = regex.captures(&subject.text);
+    let found = captures.and_then(|captures| captures.get(group));
+    Ok(Value::text(found.map(|found| subject.bytes(found.range())).unwrap_or_default()))
 }
 
 fn replace_all(budget: &mut Budget, values: &[Value]) -> Called {
     let [pattern, text, replacement] = values else { return Ok(Value::text("")) };
     let regex = prepare(budget, pattern, text)?;
     let (text, replacement) = (bytes(text), bytes(replacement));
+    let subject = Subject::of(text);
     let mut out = budget.writer();
     let mut done = 0;
-    for captures in regex.captures_iter(text) {
+    for captures in regex.captures_iter(&subject.text) {
         let Some(whole) = captures.get(0) else { continue };
-        out.push(&text[done..whole.start()]);
-        expand(replacement, &regex, &captures, &mut out);
+        out.push(subject.bytes(done..whole.start()));
+        expand(replacement, &subject, &regex, &captures, &mut out);
         done = whole.end();
         if out.is_full() {
             break;
         }
     }
-    out.push(&text[done..]);
+    out.push(subject.bytes(done..subject.text.len()));
     Ok(Value::text(out.finish()?))
 }
 
+/// A text to search. In Go, a byte that is no part of a character is the character U+FFFD there.
+struct Subject<'t> {
+    text: Cow<'t, str>,
+    bytes: &'t [u8],
+    /// Where each character is in the text and in the bytes, if that differs.
+    places: Vec<(usize, usize)>,
+}
+
+impl<'t> Subject<'t> {
+    fn of(bytes: &'t [u8]) -> Self {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return Self { text: Cow::Borrowed(text), bytes, places: Vec::new() };
+        }
+        let (mut text, mut places, mut place) = (String::new(), Vec::new(), 0);
+        for (rune, taken) in crate::runes::each(bytes) {
+            places.push((text.len(), place));
+            text.push(rune);
+            place += taken.len();
+        }
+        places.push((text.len(), place));
+        Self { text: Cow::Owned(text), bytes, places }
+    }
+
+    /// The bytes of a part of the text.
+    fn bytes(&self, range: Range<usize>) -> &'t [u8] {
+        let place = |at: usize| match self.places.binary_search_by_key(&at, |(text, _)| *text) {
+            Ok(index) => self.places[index].1,
+            Err(_) => at,
+        };
+        self.bytes.get(place(range.start)..place(range.end)).unwrap_or_default()
+    }
+}
+
 /// Writes a replacement: `$1`, `${1}`, `$name`, `$$`.
-fn expand(replacement: &[u8], regex: &Regex, captures: &Captures<'_>, out: &mut Writer) {
+fn expand(
+    replacement: &[u8],
+    subject: &Subject<'_>,
+    regex: &Regex,
+    captures: &Captures<'_>,
+    out: &mut Writer,
+) {
     let mut rest = replacement;
     while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
         out.push(&rest[..at]);
@@ -98,7 +144,7 @@ fn expand(replacement: &[u8], regex: &Regex, captures: &Captures<'_>, out: &mut 
                 .find(|known| *known == name)
                 .and_then(|name| captures.name(name)),
         };
-        out.push(group.map_or(&[][..], |found| found.as_bytes()));
+        out.push(group.map(|found| subject.bytes(found.range())).unwrap_or_default());
     }
     out.push(rest);
 }
@@ -148,7 +194,8 @@ fn translated(pattern: &str) -> Result<String, String> {
             '\\' => rest = escape(tail, in_class, &mut out)?,
             '[' if in_class => match tail.strip_prefix(':').and_then(|name| name.find(":]")) {
                 Some(length) => {
-                    out.push_str(&format!("[{}", &tail[..length + 3]));
+                    out.push('[');
+                    out.push_str(&tail[..length + 3]);
                     rest = &tail[length + 3..];
                 }
                 None => out.push_str("\\["),
@@ -175,7 +222,8 @@ fn translated(pattern: &str) -> Result<String, String> {
             '-' if in_class && tail.starts_with('-') => out.push_str("\\-"),
             '{' if !in_class => match repetition(tail) {
                 Some(length) => {
-                    out.push_str(&format!("{{{}", &tail[..length]));
+                    out.push('{');
+                    out.push_str(&tail[..length]);
                     rest = &tail[length..];
                 }
                 None => out.push_str("\\{"),
@@ -232,7 +280,8 @@ fn escape<'p>(tail: &'p str, in_class: bool, out: &mut String) -> Result<&'p str
         }
         'p' | 'P' | 'x' if after.starts_with('{') => {
             let end = after.find('}').map_or(after.len(), |end| end + 1);
-            out.push_str(&format!("\\{c}{}", &after[..end]));
+            out.extend(['\\', c]);
+            out.push_str(&after[..end]);
             return Ok(&after[end..]);
         }
         'p' | 'P' | 'x' | 'A' | 'z' | 'a' | 'f' | 't' | 'n' | 'r' | 'v' => out.extend(['\\', c]),
@@ -241,7 +290,7 @@ fn escape<'p>(tail: &'p str, in_class: bool, out: &mut String) -> Result<&'p str
             let digits: String =
                 tail.chars().take(3).take_while(|digit| ('0'..='7').contains(digit)).collect();
             let code = u32::from_str_radix(&digits, 8).map_err(|_| "invalid escape sequence")?;
-            out.push_str(&format!("\\x{{{code:x}}}"));
+            out.extend(format!("\\x{{{code:x}}}").chars());
             return Ok(&tail[digits.len()..]);
         }
         c if c.is_ascii_punctuation() => out.push_str(&regex::escape(&c.to_string())),

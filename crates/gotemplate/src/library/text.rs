@@ -10,7 +10,7 @@ use crate::{
     budget::{Budget, Writer},
     function::{CallError, Function},
     quote, runes,
-    value::{Type, Value},
+    value::{ITEM_BYTES, Type, Value},
 };
 
 /// As Go decodes: bits beyond the last byte may be anything.
@@ -22,12 +22,23 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 pub(super) fn functions() -> Vec<(&'static str, Function)> {
     let texts = || Type::list(Type::Text);
     vec![
-        ("indent", Function::new(vec![Type::INT, Type::Text], Type::Text, |b, v| indent(b, v, ""))),
+        (
+            "indent",
+            Function::new(vec![Type::INT, Type::Text], Type::Text, |budget, values| {
+                indent(budget, values, "")
+            }),
+        ),
         (
             "nindent",
-            Function::new(vec![Type::INT, Type::Text], Type::Text, |b, v| indent(b, v, "\n")),
+            Function::new(vec![Type::INT, Type::Text], Type::Text, |budget, values| {
+                indent(budget, values, "\n")
+            }),
         ),
-        ("quote", Function::new(vec![], Type::Text, |b, v| quote_all(b, v)).and_more(Type::Any)),
+        (
+            "quote",
+            Function::new(vec![], Type::Text, |budget, values| quote_all(budget, values))
+                .and_more(Type::Any),
+        ),
         ("upper", of_texts(1, |texts| mapped(texts[0], runes::upper))),
         ("lower", of_texts(1, |texts| mapped(texts[0], runes::lower))),
         ("trim", of_texts(1, |texts| trimmed(texts[0]).to_vec())),
@@ -40,9 +51,19 @@ pub(super) fn functions() -> Vec<(&'static str, Function)> {
             of_texts(2, |texts| texts[1].strip_prefix(texts[0]).unwrap_or(texts[1]).to_vec()),
         ),
         ("getValue", of_texts(2, |texts| value_of(texts[0], texts[1]).to_vec())),
-        ("split", Function::new(vec![Type::Text, Type::Text], texts(), |_, v| split(v))),
-        ("join", Function::new(vec![texts(), Type::Text], Type::Text, |b, v| join(b, v))),
-        ("replace", Function::new(vec![Type::Text; 3], Type::Text, |b, v| replace(b, v))),
+        ("split", Function::new(vec![Type::Text, Type::Text], texts(), split)),
+        (
+            "join",
+            Function::new(vec![texts(), Type::Text], Type::Text, |budget, values| {
+                join(budget, values)
+            }),
+        ),
+        (
+            "replace",
+            Function::new(vec![Type::Text; 3], Type::Text, |budget, values| {
+                replace(budget, values)
+            }),
+        ),
         ("contains", question(|part, text| find(text, part).is_some())),
         ("hasPrefix", question(|part, text| text.starts_with(part))),
         ("hasSuffix", question(|part, text| text.ends_with(part))),
@@ -128,14 +149,17 @@ fn value_of<'t>(text: &'t [u8], key: &[u8]) -> &'t [u8] {
     &[]
 }
 
-fn split(values: &[Value]) -> Called {
+fn split(budget: &mut Budget, values: &[Value]) -> Called {
     let [text, separator] = values else { return Ok(Value::Nil) };
     let (mut text, separator) = (bytes(text), bytes(separator));
     if separator.is_empty() {
+        budget.take_bytes(runes::count(text).saturating_mul(ITEM_BYTES))?;
         return Ok(Value::texts(runes::each(text).map(|(_, bytes)| bytes)));
     }
     let mut parts = Vec::new();
     while let Some(at) = find(text, separator) {
+        // Small parts take more memory than the text that they are of.
+        budget.take_bytes(ITEM_BYTES)?;
         parts.push(&text[..at]);
         text = &text[at + separator.len()..];
     }

@@ -9,6 +9,10 @@ use crate::{
     tree::{Number, Term, TermKind},
 };
 
+/// The first number that is too large for an `int64`, and for a `uint64`.
+const INT_END: f64 = 9_223_372_036_854_775_808.0;
+const UINT_END: f64 = 18_446_744_073_709_551_616.0;
+
 fn names(text: &[u8]) -> Vec<Arc<str>> {
     String::from_utf8_lossy(text).split('.').map(Arc::from).collect()
 }
@@ -123,11 +127,9 @@ impl Parser<'_> {
                 return Err(self.error(format!("integer overflow: {quoted}")));
             }
             // A fraction that is a whole number can be one.
-            let (int, uint) = (float as i64, float as u64);
-            number.int =
-                (int as f64 == float && float < 9_223_372_036_854_775_808.0).then_some(int);
-            number.uint =
-                (uint as f64 == float && float < 18_446_744_073_709_551_616.0).then_some(uint);
+            let is_whole = float.fract() == 0.0;
+            number.int = (is_whole && (-INT_END..INT_END).contains(&float)).then_some(float as i64);
+            number.uint = (is_whole && (0.0..UINT_END).contains(&float)).then_some(float as u64);
         }
         number.source = source;
         Ok(number)

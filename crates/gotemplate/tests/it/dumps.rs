@@ -36,7 +36,7 @@ write_files:
   content: {{ .Kubernetes.RootCA | b64enc | quote }}
 "#;
 
-const NETWORK: &str = r#"network:
+const NETWORK: &str = r"network:
   version: 2
   ethernets:
 {{- range $index, $interface := .Network.Interfaces }}
@@ -50,17 +50,17 @@ const NETWORK: &str = r#"network:
       addresses: {{ toJson . }}
 {{- end }}
 {{- end }}
-"#;
+";
 
-const METADATA: &str = r#"hostname: {{ .Metadata.Hostname }}
+const METADATA: &str = r"hostname: {{ .Metadata.Hostname }}
 instance-id: {{ .Metadata.InstanceID }}
 {{- if .Metadata.InstanceType }}
 instance-type: {{ .Metadata.InstanceType }}
 {{- end }}
 availability-zone: {{ .Metadata.Zone }}
-"#;
+";
 
-const DUMP: &str = "{{ . | toYamlPretty | nindent 2 }}";
+const DUMP: &str = "{{ . | toYamlPretty }}";
 const DUMP_WIDE: &str = "{{ toYaml . }}";
 const DUMP_JSON: &str =
     "{{ toPrettyJson .Network }}{{ .Kubernetes.KubeletConfiguration | toJson }}";
@@ -77,7 +77,7 @@ fn check(source: &str, expected: Expect) {
 fn user_data_is_rendered() {
     check(
         USER_DATA,
-        expect![[r##"
+        expect![[r#"
         #cloud-config
         hostname: worker-1
         ssh_authorized_keys:
@@ -105,7 +105,7 @@ fn user_data_is_rendered() {
                     effect: NoExecute
         - path: /etc/ca.b64
           content: "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
-    "##]],
+    "#]],
     );
 }
 
@@ -134,59 +134,58 @@ fn the_whole_object_is_dumped_with_keys_in_their_order() {
     check(
         DUMP,
         expect![[r#"
-
-              metadata:
-                hostname: worker-1
-                instanceid: "100"
-                instanceuuid: ""
-                instancetype: 2x4
-                providerid: proxmox://region-1/100
-                region: region-1
-                zone: zone-a
-                tags:
-                  - karpenter
-                  - blue
-                nodeclass: ""
-              network:
-                interfaces:
-                  - name: eth0
-                    mac_address: BC:24:11:0A:0B:0C
-                    dhcp4: true
-                    mtu: 1500
-                  - name: eth1
-                    mac_address: BC:24:11:0A:0B:0D
-                    addresses4:
-                      - 10.0.0.5/24
-                name_servers:
-                  - 1.1.1.1
-                  - 2001:db8::1
-              resources:
-                cpu: 4
-                memory: 8589934592
-                hugepages2Mi: 0
-              kubernetes:
-                rootca: |
-                  -----BEGIN CERTIFICATE-----
-                  MIIB
-                  -----END CERTIFICATE-----
-                bootstraptoken: abcdef.0123456789abcdef
-                kubeletconfiguration:
-                  cpuManagerPolicy: static
-                  cpuCFSQuota: false
-                  maxPods: 110
-                  clusterDNS:
-                    - 10.96.0.10
-                  kubeReserved:
-                    cpu: 100m
-                    memory: 512Mi
-                  registerWithTaints:
-                    - key: karpenter.sh/unregistered
-                      effect: NoExecute
-              values:
-                K3sToken: K10placeholder::node:secret
-                K3sURL: https://api.example.com:6443
-                SSHAuthorizedKeys: ssh-ed25519 AAAAC3Nz one,ssh-ed25519 AAAAC3Nz two
-                settings: mode=fast;empty=;odd"#]],
+            metadata:
+              hostname: worker-1
+              instanceid: "100"
+              instanceuuid: ""
+              instancetype: 2x4
+              providerid: proxmox://region-1/100
+              region: region-1
+              zone: zone-a
+              tags:
+                - karpenter
+                - blue
+              nodeclass: ""
+            network:
+              interfaces:
+                - name: eth0
+                  mac_address: BC:24:11:0A:0B:0C
+                  dhcp4: true
+                  mtu: 1500
+                - name: eth1
+                  mac_address: BC:24:11:0A:0B:0D
+                  addresses4:
+                    - 10.0.0.5/24
+              name_servers:
+                - 1.1.1.1
+                - 2001:db8::1
+            resources:
+              cpu: 4
+              memory: 8589934592
+              hugepages2Mi: 0
+            kubernetes:
+              rootca: |
+                -----BEGIN CERTIFICATE-----
+                MIIB
+                -----END CERTIFICATE-----
+              bootstraptoken: abcdef.0123456789abcdef
+              kubeletconfiguration:
+                cpuManagerPolicy: static
+                cpuCFSQuota: false
+                maxPods: 110
+                clusterDNS:
+                  - 10.96.0.10
+                kubeReserved:
+                  cpu: 100m
+                  memory: 512Mi
+                registerWithTaints:
+                  - key: karpenter.sh/unregistered
+                    effect: NoExecute
+            values:
+              K3sToken: K10placeholder::node:secret
+              K3sURL: https://api.example.com:6443
+              SSHAuthorizedKeys: ssh-ed25519 AAAAC3Nz one,ssh-ed25519 AAAAC3Nz two
+              settings: mode=fast;empty=;odd"#]],
     );
 }
 

@@ -68,6 +68,7 @@ struct Writer<'l> {
     /// Whether `.` is the data of all.
     at_root: bool,
     definitions: usize,
+    blocks: usize,
 }
 
 fn template(lots: &mut Lots) -> String {
@@ -79,6 +80,7 @@ fn template(lots: &mut Lots) -> String {
         loops: 0,
         at_root: true,
         definitions: 0,
+        blocks: 0,
     };
     if writer.lots.once_in(6) {
         writer.definition();
@@ -283,7 +285,9 @@ impl Writer<'_> {
     fn block(&mut self) {
         let kind = self.kind();
         let value = self.pipeline(kind);
-        let name = self.lots.below(1000);
+        // Each has a name of its own: one that calls itself would go deeper than here is allowed.
+        self.blocks += 1;
+        let name = self.blocks;
         self.action(&format!("block \"block{name}\" {value}"));
         self.separate();
     }
@@ -536,125 +540,12 @@ impl Writer<'_> {
 
     /// A call in parentheses.
     fn call(&mut self, kind: Kind, depth: usize) -> String {
-        use Kind::{Any, Bool, Float, Int, List, Map, Object, Text, Texts};
-        let functions: &[(&str, &[Kind])] = match kind {
-            Text => &[
-                ("print", &[Any, Any]),
-                ("print", &[Int, Int, Text]),
-                ("println", &[Any, Text]),
-                ("print $.big $.any.Small", &[Int]),
-                ("printf `%d|%x|%v|%T` $.big $.big $.big", &[Int]),
-                ("printf", &[]),
-                ("html", &[Any]),
-                ("html", &[Text]),
-                ("js", &[Text]),
-                ("urlquery", &[Text]),
-                ("slice", &[]),
-                ("indent 2", &[Text]),
-                ("nindent 4", &[Text]),
-                ("quote", &[Any, Text]),
-                ("quote", &[Float, Bool]),
-                ("upper", &[Text]),
-                ("lower", &[Text]),
-                ("trim", &[Text]),
-                ("trimSuffix", &[Text, Text]),
-                ("trimPrefix", &[Text, Text]),
-                ("getValue", &[Text, Text]),
-                ("getValue $.node.Values.settings", &[Text]),
-                ("join", &[Texts, Text]),
-                ("replace", &[Text, Text, Text]),
-                ("b64enc", &[Text]),
-                ("b64dec", &[Text]),
-                ("b64dec (b64enc $.raw) | print", &[Text]),
-                ("toJson", &[Any]),
-                ("toJson", &[Object]),
-                ("toPrettyJson", &[List]),
-                ("toPrettyJson", &[Map]),
-                ("toYaml", &[Any]),
-                ("toYaml", &[Object]),
-                ("toYamlPretty", &[Map]),
-                ("toPrettyYaml", &[List]),
-                ("regexFind `[a-z]+`", &[Text]),
-                ("regexFind `(?i)W.*\\d?$`", &[Text]),
-                ("regexFindString `(\\w)(\\W|$)`", &[Text, Int]),
-                ("regexReplaceAll `(\\w)\\w` `Hello you` ", &[Text]),
-                ("regexReplaceAll `o|l+`", &[Text, Text]),
-                ("regexReplaceAll `(?P<x>[a-c])` $.text", &[Text]),
-                ("cidrhost `10.1.2.3/20`", &[Int]),
-                ("cidrhost", &[Text]),
-                ("cidrslaac `00:1A:2B:3C:4D:5E` `2001:db8:1::/64` | print", &[Text]),
-                ("get $.node.Values", &[Text]),
-                ("get $.map", &[Text]),
-                ("default", &[Text, Text]),
-                ("call $.shout", &[Text, Int]),
-                ("ternary", &[Text, Text, Bool]),
-                ("index $.texts", &[Int]),
-                ("index $.map", &[Text]),
-            ],
-            Int => &[
-                ("len", &[Text]),
-                ("len", &[List]),
-                ("len", &[Map]),
-                ("len", &[Any]),
-                ("index $.ints", &[Int]),
-                ("index $.text", &[Int]),
-                ("call $.add", &[Int, Int]),
-                ("ternary", &[Int, Int, Bool]),
-                ("default", &[Int, Int]),
-            ],
-            Bool => &[
-                ("not", &[Any]),
-                ("eq", &[Int, Int, Int]),
-                ("eq", &[Text, Text]),
-                ("eq", &[Any, Any]),
-                ("eq", &[Float, Float]),
-                ("ne", &[Any, Any]),
-                ("eq $.big", &[Int]),
-                ("lt $.big", &[Int]),
-                ("lt", &[Int, Int]),
-                ("le", &[Text, Text]),
-                ("gt", &[Float, Float]),
-                ("ge", &[Int, Int]),
-                ("lt", &[Any, Any]),
-                ("eq", &[Map, Any]),
-                ("empty", &[Any]),
-                ("empty", &[Texts]),
-                ("contains", &[Text, Text]),
-                ("hasPrefix", &[Text, Text]),
-                ("hasSuffix", &[Text, Text]),
-                ("hasKey", &[Map, Text]),
-                ("hasTag", &[Texts, Text]),
-            ],
-            Float => &[("index $.floats", &[Int]), ("default", &[Float, Float])],
-            Texts => {
-                &[("split", &[Text, Text]), ("split $.text", &[Text]), ("slice $.texts", &[Int])]
-            }
-            List => &[
-                ("slice $.list", &[Int]),
-                ("slice $.ints 0", &[Int]),
-                ("slice $.ints 0 1", &[Int]),
-            ],
-            Map => &[("index $.nested `deep` | default", &[Map]), ("default", &[Map, Map])],
-            Object => &[("index $.node.Network.Interfaces", &[Int])],
-            Any => &[
-                ("and", &[Any, Any]),
-                ("and", &[Bool, Any, Any]),
-                ("or", &[Any, Any]),
-                ("index $.list", &[Int]),
-                ("index $.nested", &[Text, Text]),
-                ("coalesce", &[Any, Any, Any]),
-                ("default", &[Any, Any]),
-                ("ternary", &[Any, Any, Bool]),
-                ("call $.int", &[Int]),
-                ("index", &[Any, Int]),
-                ("slice", &[Text, Int]),
-            ],
-        };
+        let functions = calls(kind);
         let (name, kinds) = functions[self.lots.below(functions.len())];
         let text = match name {
             "printf" => self.format(depth - 1),
             "slice" if kinds.is_empty() => {
-                let text = self.value(Text, 0);
+                let text = self.value(Kind::Text, 0);
                 let (start, end) = (self.lots.below(4), self.lots.below(6));
                 format!("slice {text} {start} {end}")
             }
@@ -687,10 +578,10 @@ impl Writer<'_> {
             let width = self.lots.of(&["", "", "", "8", "3", "20"]);
             let precision = self.lots.of(&["", "", "", ".2", ".0", ".5", "."]);
             let text = self.lots.of(&["", " ", "|", "é"]);
-            format.push_str(&format!("{text}%{flags}{width}{precision}{verb}"));
+            format = format!("{format}{text}%{flags}{width}{precision}{verb}");
             if !self.lots.once_in(30) {
                 let value = self.value(kind, depth);
-                arguments.push_str(&format!(" {value}"));
+                arguments = format!("{arguments} {value}");
             }
         }
         if self.lots.once_in(12) {
@@ -699,3 +590,145 @@ impl Writer<'_> {
         format!("printf \"{format}\"{arguments}")
     }
 }
+
+/// What calls can begin with, and of what kinds the arguments behind that are.
+type Calls = &'static [(&'static str, &'static [Kind])];
+
+/// Calls that give a value of a kind.
+fn calls(kind: Kind) -> Calls {
+    match kind {
+        Kind::Text => TEXT_CALLS,
+        Kind::Int => INT_CALLS,
+        Kind::Bool => BOOL_CALLS,
+        Kind::Float => FLOAT_CALLS,
+        Kind::Texts => TEXTS_CALLS,
+        Kind::List => LIST_CALLS,
+        Kind::Map => MAP_CALLS,
+        Kind::Object => OBJECT_CALLS,
+        Kind::Any => ANY_CALLS,
+    }
+}
+
+const TEXT_CALLS: Calls = &[
+    ("print", &[Kind::Any, Kind::Any]),
+    ("print", &[Kind::Int, Kind::Int, Kind::Text]),
+    ("println", &[Kind::Any, Kind::Text]),
+    ("print $.big $.any.Small", &[Kind::Int]),
+    ("printf `%d|%x|%v|%T` $.big $.big $.big", &[Kind::Int]),
+    ("printf", &[]),
+    ("html", &[Kind::Any]),
+    ("html", &[Kind::Text]),
+    ("js", &[Kind::Text]),
+    ("urlquery", &[Kind::Text]),
+    ("slice", &[]),
+    ("indent 2", &[Kind::Text]),
+    ("nindent 4", &[Kind::Text]),
+    ("quote", &[Kind::Any, Kind::Text]),
+    ("quote", &[Kind::Float, Kind::Bool]),
+    ("upper", &[Kind::Text]),
+    ("lower", &[Kind::Text]),
+    ("trim", &[Kind::Text]),
+    ("trimSuffix", &[Kind::Text, Kind::Text]),
+    ("trimPrefix", &[Kind::Text, Kind::Text]),
+    ("getValue", &[Kind::Text, Kind::Text]),
+    ("getValue $.node.Values.settings", &[Kind::Text]),
+    ("join", &[Kind::Texts, Kind::Text]),
+    ("replace", &[Kind::Text, Kind::Text, Kind::Text]),
+    ("b64enc", &[Kind::Text]),
+    ("b64dec", &[Kind::Text]),
+    ("b64dec (b64enc $.raw) | print", &[Kind::Text]),
+    ("toJson", &[Kind::Any]),
+    ("toJson", &[Kind::Object]),
+    ("toPrettyJson", &[Kind::List]),
+    ("toPrettyJson", &[Kind::Map]),
+    ("toYaml", &[Kind::Any]),
+    ("toYaml", &[Kind::Object]),
+    ("toYamlPretty", &[Kind::Map]),
+    ("toPrettyYaml", &[Kind::List]),
+    ("regexFind `[a-z]+`", &[Kind::Text]),
+    ("regexFind `(?i)W.*\\d?$`", &[Kind::Text]),
+    ("regexFindString `(\\w)(\\W|$)`", &[Kind::Text, Kind::Int]),
+    ("regexReplaceAll `(\\w)\\w` `Hello you` ", &[Kind::Text]),
+    ("regexReplaceAll `o|l+`", &[Kind::Text, Kind::Text]),
+    ("regexReplaceAll `(?P<x>[a-c])` $.text", &[Kind::Text]),
+    ("cidrhost `10.1.2.3/20`", &[Kind::Int]),
+    ("cidrhost", &[Kind::Text]),
+    ("cidrslaac `00:1A:2B:3C:4D:5E` `2001:db8:1::/64` | print", &[Kind::Text]),
+    ("get $.node.Values", &[Kind::Text]),
+    ("get $.map", &[Kind::Text]),
+    ("default", &[Kind::Text, Kind::Text]),
+    ("call $.shout", &[Kind::Text, Kind::Int]),
+    ("ternary", &[Kind::Text, Kind::Text, Kind::Bool]),
+    ("index $.texts", &[Kind::Int]),
+    ("index $.map", &[Kind::Text]),
+];
+
+const INT_CALLS: Calls = &[
+    ("len", &[Kind::Text]),
+    ("len", &[Kind::List]),
+    ("len", &[Kind::Map]),
+    ("len", &[Kind::Any]),
+    ("index $.ints", &[Kind::Int]),
+    ("index $.text", &[Kind::Int]),
+    ("call $.add", &[Kind::Int, Kind::Int]),
+    ("ternary", &[Kind::Int, Kind::Int, Kind::Bool]),
+    ("default", &[Kind::Int, Kind::Int]),
+];
+
+const BOOL_CALLS: Calls = &[
+    ("not", &[Kind::Any]),
+    ("eq", &[Kind::Int, Kind::Int, Kind::Int]),
+    ("eq", &[Kind::Text, Kind::Text]),
+    ("eq", &[Kind::Any, Kind::Any]),
+    ("eq", &[Kind::Float, Kind::Float]),
+    ("ne", &[Kind::Any, Kind::Any]),
+    ("eq $.big", &[Kind::Int]),
+    ("lt $.big", &[Kind::Int]),
+    ("lt", &[Kind::Int, Kind::Int]),
+    ("le", &[Kind::Text, Kind::Text]),
+    ("gt", &[Kind::Float, Kind::Float]),
+    ("ge", &[Kind::Int, Kind::Int]),
+    ("lt", &[Kind::Any, Kind::Any]),
+    ("eq", &[Kind::Map, Kind::Any]),
+    ("empty", &[Kind::Any]),
+    ("empty", &[Kind::Texts]),
+    ("contains", &[Kind::Text, Kind::Text]),
+    ("hasPrefix", &[Kind::Text, Kind::Text]),
+    ("hasSuffix", &[Kind::Text, Kind::Text]),
+    ("hasKey", &[Kind::Map, Kind::Text]),
+    ("hasTag", &[Kind::Texts, Kind::Text]),
+];
+
+const FLOAT_CALLS: Calls =
+    &[("index $.floats", &[Kind::Int]), ("default", &[Kind::Float, Kind::Float])];
+
+const TEXTS_CALLS: Calls = &[
+    ("split", &[Kind::Text, Kind::Text]),
+    ("split $.text", &[Kind::Text]),
+    ("slice $.texts", &[Kind::Int]),
+];
+
+const LIST_CALLS: Calls = &[
+    ("slice $.list", &[Kind::Int]),
+    ("slice $.ints 0", &[Kind::Int]),
+    ("slice $.ints 0 1", &[Kind::Int]),
+];
+
+const MAP_CALLS: Calls =
+    &[("index $.nested `deep` | default", &[Kind::Map]), ("default", &[Kind::Map, Kind::Map])];
+
+const OBJECT_CALLS: Calls = &[("index $.node.Network.Interfaces", &[Kind::Int])];
+
+const ANY_CALLS: Calls = &[
+    ("and", &[Kind::Any, Kind::Any]),
+    ("and", &[Kind::Bool, Kind::Any, Kind::Any]),
+    ("or", &[Kind::Any, Kind::Any]),
+    ("index $.list", &[Kind::Int]),
+    ("index $.nested", &[Kind::Text, Kind::Text]),
+    ("coalesce", &[Kind::Any, Kind::Any, Kind::Any]),
+    ("default", &[Kind::Any, Kind::Any]),
+    ("ternary", &[Kind::Any, Kind::Any, Kind::Bool]),
+    ("call $.int", &[Kind::Int]),
+    ("index", &[Kind::Any, Kind::Int]),
+    ("slice", &[Kind::Text, Kind::Int]),
+];

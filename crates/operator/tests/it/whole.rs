@@ -345,7 +345,15 @@ pub(crate) fn virtual_time() -> Runtime {
 /// The first seed is `JOINER_SEED`, 1 by default. Every seed is a story of its own, in one thread.
 /// As many stories are told at once as there are cores.
 pub(crate) fn assert_for_seeds(seeds: u64, objections: impl AsyncFn(u64) -> Vec<String> + Sync) {
-    let first = chosen("JOINER_SEED", 1);
+    assert_for_seeds_from(chosen("JOINER_SEED", 1), seeds, objections);
+}
+
+/// The same from a given first seed.
+pub(crate) fn assert_for_seeds_from(
+    first: u64,
+    seeds: u64,
+    objections: impl AsyncFn(u64) -> Vec<String> + Sync,
+) {
     let next = AtomicU64::new(0);
     let tell = || {
         let mut failed = Vec::new();

@@ -14,12 +14,10 @@ pub(super) enum Place {
 /// Keys that are longer stand behind a question mark.
 const SIMPLE_KEY_MAX: usize = 128;
 
-/// The columns of an indentation; there is none before the first block.
-pub(super) struct Indent(Option<usize>);
-
 pub(super) struct Emitter {
     out: Writer,
     step: usize,
+    /// The columns of the indentation; there is none before the first block.
     indent: Option<usize>,
     column: usize,
     /// What was written last is white space.
@@ -94,14 +92,14 @@ impl Emitter {
     }
 
     /// Begins a block; what is returned ends it.
-    pub(super) fn deeper(&mut self, place: Place) -> Indent {
-        let outer = Indent(self.indent);
+    pub(super) fn deeper(&mut self, place: Place) -> Option<usize> {
+        let outer = self.indent;
         self.indent = Some(self.inner(place, 0));
         outer
     }
 
-    pub(super) fn back_to(&mut self, outer: Indent) {
-        self.indent = outer.0;
+    pub(super) fn back_to(&mut self, outer: Option<usize>) {
+        self.indent = outer;
     }
 
     /// Begins an item of a sequence.

@@ -44,7 +44,7 @@ fn compare(one: &[u8], other: &[u8]) -> Ordering {
         }
     }
     let begins_with_zero = first == '0' || second == '0';
-    let leading = if begins_with_zero && has_digits_before(&one[..at]) { 1 } else { 0 };
+    let leading = i64::from(begins_with_zero && has_digits_before(&one[..at]));
     let (one_number, one_end) = number(&one, at, leading);
     let (other_number, other_end) = number(&other, at, leading);
     one_number.cmp(&other_number).then(one_end.cmp(&other_end)).then(first.cmp(&second))

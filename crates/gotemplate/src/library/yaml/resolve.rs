@@ -76,7 +76,7 @@ fn is_date(text: &str) -> bool {
         return false;
     }
     let zone_fits = match (part(4), part(8)) {
-        (None, None) | (Some(" "), None) => true,
+        (None | Some(" "), None) => true,
         (Some("T" | "t"), Some(zone)) => zone == "Z" || zone_exists(zone),
         _ => false,
     };

@@ -161,8 +161,7 @@ impl Marks {
                 | '@' | '`',
                 None,
             ) => true,
-            ('?' | ':' | '-', None) => before_space,
-            (':', Some(_)) => before_space,
+            ('?' | '-', None) | (':', _) => before_space,
             ('#', Some(previous)) => matches!(previous, ' ' | '\t' | '\0') || is_break(previous),
             _ => false,
         };
