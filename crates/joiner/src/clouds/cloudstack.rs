@@ -159,7 +159,7 @@ impl Access for Controlled {
         let settings = ProviderSettings {
             name_prefix: access.name_prefix.clone(),
             instances: self.instances.clone(),
-            provider_ids: access.provider_ids.clone(),
+            provider_ids: access.provider_ids,
             expunge: access.expunge,
             launch_wait: access.launch_wait,
             ..ProviderSettings::new(&self.cluster_name, &access.url)

@@ -156,7 +156,7 @@ fn listed_crates() -> Vec<String> {
 }
 
 fn read(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(root().join(path)).expect(path)
 }
 
 #[test]
