@@ -1,7 +1,7 @@
 //! `joiner`: instances for Kubernetes on private clouds.
 //!
 //! The program is a match from command to function. Data goes to stdout, talk to stderr; what each
-//! exit code means is in [`errors`].
+//! exit code means is in `errors`.
 
 mod bench;
 mod build;

@@ -1,5 +1,5 @@
 //! Deletes claims that exceed `expireAfter`, independent of their pods. The rate is limited in each
-//! pool ([`pace`]), and no claim expires while the wall clock is in doubt.
+//! pool (`pace`), and no claim expires while the wall clock is in doubt.
 
 mod pace;
 
