@@ -101,6 +101,9 @@ struct Parser<'s> {
     depth: usize,
 }
 
+/// What messages call a block.
+const BLOCK: &str = "block clause";
+
 /// How a sequence came to its end.
 enum Ending {
     End,
@@ -231,8 +234,11 @@ impl<'s> Parser<'s> {
     fn separate_body(&mut self, context: &str) -> Result<Sequence, ParseError> {
         let outer = std::mem::replace(&mut self.scope, Scope::new());
         let outer_line = self.action_line.take();
+        let outer_last = self.last;
         let (body, ending) = self.sequence()?;
         if let Ending::Else = ending {
+            // As in Go, it is told of a block where its body begins, of a definition where it is.
+            self.last = if context == BLOCK { outer_last } else { self.last };
             return Err(self.error(format!("unexpected {} in {context}", ending.shown())));
         }
         self.scope = outer;
@@ -374,11 +380,10 @@ impl<'s> Parser<'s> {
     }
 
     fn block(&mut self) -> Result<Node, ParseError> {
-        const CONTEXT: &str = "block clause";
         let item = self.next_non_space();
-        let name = self.template_name(&item, CONTEXT)?;
-        let pipe = self.pipeline(CONTEXT, &Kind::RightDelimiter)?;
-        let body = self.separate_body(CONTEXT)?;
+        let name = self.template_name(&item, BLOCK)?;
+        let pipe = self.pipeline(BLOCK, &Kind::RightDelimiter)?;
+        let body = self.separate_body(BLOCK)?;
         self.add(name.clone(), body)?;
         Ok(Node::Template(Call { position: item.position, name, pipe: Some(pipe) }))
     }
